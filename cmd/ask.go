@@ -34,7 +34,7 @@ func (k *asker) ask(ctx context.Context, i flow.Interrupt) (any, error) {
 		fmt.Fprint(k.app.stderr, "> ")
 		text, err := k.line(ctx)
 		if err != nil {
-			fmt.Fprintln(k.app.stderr) // what follows starts on a new line
+			fmt.Fprintln(k.app.stderr) // later output starts on a new line
 			return nil, err
 		}
 		answer, err := runview.ParseAnswer(i, strings.TrimSpace(text))

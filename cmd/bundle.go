@@ -118,8 +118,8 @@ func (c *bundleIndexCmd) Run(a *app) error {
 	return a.bundleErrors(catalog.Damaged)
 }
 
-// bundleErrors prints the errors of several bundles. The exit code is the one of
-// the most serious error.
+// bundleErrors prints the errors of several bundles. The most serious error
+// determines the exit code.
 func (a *app) bundleErrors(faults bundles.BundleErrors) error {
 	code := exitDone
 	for _, err := range faults {
@@ -181,7 +181,7 @@ func describeChange(c bundles.Change) string {
 	switch {
 	case c.Before == nil:
 	case c.Before.Bundle == c.Now.Bundle:
-		text += " (it was installed already)"
+		text += " (already installed)"
 	default:
 		text += " (before: " + c.Before.Version + ")"
 	}

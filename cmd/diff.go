@@ -13,7 +13,7 @@ import (
 type checkpointDiffCmd struct {
 	A       string `arg:"" name:"run" help:"Id of the run or the beginning of it, or the file of its checkpoint."`
 	B       string `arg:"" name:"other" optional:"" help:"The run to compare with. Default: the same."`
-	At      string `placeholder:"STEP" help:"Step of the first run: the number of a record, or the path of a node that has ended. Default: its end; its start where no other run is named."`
+	At      string `placeholder:"STEP" help:"Step of the first run: the number of a record, or the path of a node that has ended. Default: its end; its start if no other run is named."`
 	To      string `placeholder:"STEP" help:"Step of the other run. Default: its end."`
 	Records bool   `help:"Compare the records of two runs instead of their states."`
 	JSON    bool   `name:"json" help:"Print JSON."`

@@ -49,7 +49,7 @@ type EngineRun struct {
 	Pending []flow.Interrupt
 	// Notes are messages for the user, such as why the run waits.
 	Notes []string
-	// Silent reports that no worker answers for the run, so that its workflow and
+	// Silent reports whether no worker answers for the run, so that its workflow and
 	// events are not available, for the reason in Notes.
 	Silent bool
 }

@@ -132,7 +132,7 @@ type engineEventsCmd struct {
 	After  int64  `placeholder:"SEQ" help:"Omit the events up to this number."`
 	Follow bool   `help:"Continue until the run ends or waits."`
 	// In events, the secrets of the workers are always masked.
-	Secrets    string `config:"" placeholder:"JSON|@FILE" help:"Secrets to mask, besides those of the workers."`
+	Secrets    string `config:"" placeholder:"JSON|@FILE" help:"Secrets to mask, besides the workers' secrets."`
 	SecretsEnv string `config:"" placeholder:"PREFIX" help:"Mask the environment variables with this prefix, too."`
 	EngineFlags
 }
@@ -150,7 +150,7 @@ func (c *engineEventsCmd) Run(a *app) error {
 
 type engineCancelCmd struct {
 	RunID string `arg:"" name:"run" help:"Id of the run."`
-	Force bool   `help:"End the run immediately, also if no worker can take it. It has no last events."`
+	Force bool   `help:"End the run immediately, even if no worker can take it. It has no last events."`
 	EngineFlags
 }
 

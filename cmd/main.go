@@ -146,7 +146,7 @@ type app struct {
 	// projectPlugins reports whether the project's file names the plugin
 	// directories.
 	projectPlugins bool
-	// broken reports whether a plugin was found that cannot be used.
+	// broken reports whether an unusable plugin was found.
 	broken bool
 	// plugins are the plugins of the last host that was opened.
 	plugins *pluginSet

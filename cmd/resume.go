@@ -274,7 +274,7 @@ func (c *forkCmd) Run(a *app) error {
 		return err
 	}
 	if c.DryRun {
-		return usageErrorf("--dry-run: a fork is a run with a checkpoint of its own; use tea resume --dry-run")
+		return usageErrorf("--dry-run: a fork writes a checkpoint; use tea resume --dry-run")
 	}
 	dir, run, runs, err := c.openRun(a, c.RunID, false)
 	if err != nil {

@@ -32,7 +32,7 @@ func (c *bundleKeygenCmd) Run(a *app) error {
 	}
 	for _, file := range []string{secretFile, publicFile} {
 		if _, err := os.Lstat(file); !errors.Is(err, fs.ErrNotExist) {
-			return usageErrorf("%s exists already; use another name with -o", file)
+			return usageErrorf("%s already exists; use another name with -o", file)
 		}
 	}
 	password := ""

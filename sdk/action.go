@@ -31,7 +31,7 @@ type Action struct {
 	// first attempt has completed its work.
 	Idempotent bool
 	// Once means that the effect of a call must happen at most once: the host does not
-	// repeat a call of which it does not know whether it had its effect.
+	// repeat a call that may have had its effect.
 	Once bool
 	// Reads means that the action changes nothing outside the run, except through the
 	// actions that it calls. A dry run makes its calls.

@@ -116,7 +116,7 @@ type Call struct {
 	// IdempotencyKey is the same for every repetition of a call, in retries and
 	// after a resume. Pass it to servers that accept one.
 	IdempotencyKey string
-	// Once reports that the call must not be repeated after it may have had its effect.
+	// Once reports whether the call must not be repeated after it may have had its effect.
 	Once bool
 	// DryRun asks an action that is marked with [DryRun] to check the call and to leave
 	// out its effect. Its result has dry_run: true.

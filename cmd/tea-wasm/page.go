@@ -31,7 +31,7 @@ type outbox struct {
 // events are the events of one run.
 type events struct {
 	key  js.Value
-	text []byte // of an array, without its end
+	text []byte // a JSON array that is not closed yet
 }
 
 // maxEvents bounds the events in a message, unless a single event is larger.

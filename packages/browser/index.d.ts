@@ -108,7 +108,7 @@ export interface RunOptions {
   input?: Values;
   /** Available under `secrets`; replaced by *** in everything that is returned or stored. */
   secrets?: Values;
-  /** Available under `env`; default that of openTea. */
+  /** Available under `env`; default: the one of openTea. */
   env?: Record<string, string>;
   /**
    * When checkpoints are written. The default is exit, which keeps no checkpoint of a run that has ended, and off
@@ -132,7 +132,7 @@ export interface ResumeOptions extends RunOptions {
   retryFailed?: boolean;
   /** Resumes although the workflow has changed. */
   force?: boolean;
-  /** Resumes with a changed workflow if everything that the run used is still there. */
+  /** Resumes with a changed workflow if everything that the run used still exists. */
   migrate?: boolean;
 }
 

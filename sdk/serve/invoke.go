@@ -58,9 +58,9 @@ func (s *server) invoke(ctx context.Context, req *pb.InvokeRequest, host *callHo
 	}
 	returned := false
 	defer func() {
-		// The goroutine ends, and with it the answer to the host. A separate
-		// goroutine for each call, as in [tea.Instance.Invoke], would take longer
-		// than the rest of tea's overhead for a call.
+		// The action has ended the goroutine, so the host would wait for an answer
+		// forever. A separate goroutine for each call, as in [tea.Instance.Invoke],
+		// would more than double tea's overhead for a call.
 		if !returned {
 			fmt.Fprintf(os.Stderr, "fatal error: %s called runtime.Goexit\n", action)
 			os.Exit(2)

@@ -51,7 +51,7 @@ type Result struct {
 	// C lists the packages with C code. If it is empty, the program is static.
 	C    []string
 	Took time.Duration
-	// Unchecked reports that the workflow was not checked against the bundles, because
+	// Unchecked reports whether the workflow was not checked against the bundles, because
 	// this machine cannot run the program.
 	Unchecked bool
 }
@@ -167,7 +167,7 @@ func (p *program) compile(ctx context.Context, output string) error {
 }
 
 // checkWorkflow lets the program check its workflow, unless plugins of the device can
-// add actions. unchecked reports that this machine cannot run the program.
+// add actions. unchecked reports whether this machine cannot run the program.
 func (p *program) checkWorkflow(ctx context.Context, built string) (unchecked bool, err error) {
 	if p.Workflow == "" || p.Processes {
 		return false, nil

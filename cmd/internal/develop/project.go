@@ -89,8 +89,8 @@ func only(dir, pattern string) (string, error) {
 	return "", fmt.Errorf("%s has more than one %sNAME", dir, strings.TrimSuffix(pattern, "*"))
 }
 
-// readCargo reads the name of the package, which is that of the program, from
-// Cargo.toml.
+// readCargo reads the name of the package from Cargo.toml. The program has the same
+// name.
 func (p *Project) readCargo() error {
 	data, err := os.ReadFile(filepath.Join(p.Dir, "Cargo.toml"))
 	if err != nil {

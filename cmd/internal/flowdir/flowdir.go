@@ -66,7 +66,7 @@ type Dir struct {
 // source is a workflow file.
 type source struct {
 	// files are the files of the last version that loaded. stamp is their state at
-	// the last attempt, and broken reports that it failed.
+	// the last attempt, and broken reports whether it failed.
 	files  []string
 	stamp  string
 	broken bool

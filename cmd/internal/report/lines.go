@@ -37,7 +37,7 @@ type line struct {
 	attempts  int64
 	passes    int64
 	// items is the number of items of a map, ended the number of ended items;
-	// folded reports that successful items have no lines, and counted is when the
+	// folded reports whether successful items have no lines, and counted is when the
 	// count was last reported.
 	items, ended int64
 	folded       bool
@@ -47,7 +47,7 @@ type line struct {
 	tokens int64
 	// note is an error or a question.
 	note string
-	// uses is the node's action; slow reports that its wait was reported.
+	// uses is the node's action; slow reports whether its wait was reported.
 	uses string
 	slow bool
 	// inner is the reason of the last failure inside the node.

@@ -72,7 +72,7 @@ func answer(request []byte) []byte {
 		value = uint16(speed.Load()) //nolint:gosec // a register
 	case readInput:
 		if binary.BigEndian.Uint16(request[1:]) == 1 {
-			value = uint16(counter.Add(12)) //nolint:gosec // it starts again, as that of a meter
+			value = uint16(counter.Add(12)) //nolint:gosec // it wraps around, like a meter
 		}
 	case writeSingle:
 		to := uint32(binary.BigEndian.Uint16(request[3:]))

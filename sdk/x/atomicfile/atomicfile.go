@@ -93,8 +93,8 @@ func create(root *os.Root, dir, base string, perm fs.FileMode) (f *os.File, name
 	return f, name, err
 }
 
-// writers is the number of concurrent writers whose files are found after they were
-// killed.
+// writers bounds the numbered names of temporary files: further concurrent writers
+// get random names, which later writers cannot find and remove.
 const writers = 100
 
 func temporaryName(base string, n int) string {

@@ -17,7 +17,7 @@ func basicChecks() []Check {
 		{Name: "unknown action", Remedy: "answer with an error of type not_found", Run: checkUnknownAction},
 		{Name: "wrong parameters", Remedy: "check the parameters against the action's schema before it does anything, and answer with an error of type validation_error", Run: checkWrongParams},
 		{Name: "values", Remedy: "keep integers, floats, nulls and texts as they are in the JSON; do not convert numbers to floats", Needs: []string{"probe.echo"}, Run: checkValues},
-		{Name: "settings", Remedy: "keep the settings of each instance_id apart", Needs: []string{"probe.settings"}, Run: checkSettings},
+		{Name: "settings", Remedy: "keep the settings of different instances separate", Needs: []string{"probe.settings"}, Run: checkSettings},
 		{Name: "refused settings", Remedy: "return the error in the answer of Configure", Needs: []string{"probe.settings"}, Run: checkRefusedSettings},
 		{Name: "caller", Remedy: "pass the fields of InvokeRequest to the action", Needs: []string{"probe.call"}, Run: checkCaller},
 	}

@@ -14,7 +14,7 @@ type Failure struct {
 	// Attempt counts the attempts so far, from 1.
 	Attempt int
 	Reason  *tea.Error
-	// Again reports that another attempt follows after Wait.
+	// Again reports whether another attempt follows after Wait.
 	Again bool
 	Wait  time.Duration
 	// Answered is set if the server failed while it was answering: the model has

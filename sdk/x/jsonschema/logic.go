@@ -117,8 +117,8 @@ func (r *run) reportNoMatch(forms []*node, failed [][]Problem, v any, at *place)
 	}
 }
 
-// onlyMissing returns the members of which the value at a path needs one, if each alternative
-// failed only because one of them is missing; otherwise nil.
+// onlyMissing returns the missing members if each alternative failed only because a single
+// member of the value at here is missing; otherwise nil.
 func onlyMissing(failed [][]Problem, here string) (members []string) {
 	for _, problems := range failed {
 		if len(problems) != 1 || problems[0].Kind != MissingMember || problems[0].Path != here {

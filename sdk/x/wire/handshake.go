@@ -70,7 +70,7 @@ func notAPlugin(line string) *StartError {
 func CannotExecute(err error) *StartError {
 	switch {
 	case errors.Is(err, syscall.ENOEXEC):
-		return startErrorf(tea.DependencyMissing, "it is not a program for this machine (%s/%s): it was built for another one, is damaged, or is a script without #! (%w)",
+		return startErrorf(tea.DependencyMissing, "it is not a program for this machine (%s/%s): it was built for a different one, is damaged, or is a script without #! (%w)",
 			runtime.GOOS, runtime.GOARCH, err)
 	case errors.Is(err, fs.ErrPermission):
 		return startErrorf(tea.DependencyMissing, "it is not executable (chmod +x), or is on a file system that allows no programs (%w)", err)

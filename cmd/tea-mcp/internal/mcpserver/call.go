@@ -225,13 +225,12 @@ func outcomeSchema() map[string]any {
 // maxState is the maximum size of a state in a result, as JSON.
 const maxState = 1 << 20
 
-// result describes the outcome of a run. lost is an error other than the one of the
-// run.
+// result describes the outcome of a run. lost is an error besides the run's own.
 func (c *call) result(res *flow.Result, lost error, note string) *mcp.CallToolResult {
 	out := outcome{RunID: res.RunID, Status: res.Status, Failures: runview.MaskedFailures(c.mask, res.Failures), FailedBranches: res.FailedBranches, Note: note}
-	var noted string
-	out.State, noted = encodeState(c.mask, res.State)
-	out.add(noted)
+	var omitted string
+	out.State, omitted = encodeState(c.mask, res.State)
+	out.add(omitted)
 	for _, i := range res.Pending {
 		out.Pending = append(out.Pending, runview.Describe(c.mask, i))
 	}

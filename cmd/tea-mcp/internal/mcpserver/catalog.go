@@ -74,7 +74,7 @@ func (c *catalog) Offer(file string, wf *host.Workflow, before string) (string, 
 	}
 	name := o.tool.Name
 	if name != wf.Name() && before != name {
-		c.s.svc.Log.Warn(fmt.Sprintf("%s: the workflow %q is offered as %s: the name of a tool has letters, digits, _ and - only", file, wf.Name(), name))
+		c.s.svc.Log.Warn(fmt.Sprintf("%s: the workflow %q is offered as %s: the name of a tool can only have letters, digits, _ and -", file, wf.Name(), name))
 	}
 	c.mu.Lock()
 	old := c.tools[name]

@@ -99,7 +99,7 @@ func newServer(svc *teacmd.Service, dir string) (*server, error) {
 	ctx, stop := context.WithCancelCause(svc.Context)
 	s := &server{svc: svc, ctx: ctx, stop: stop, slots: make(chan struct{}, maxCalls)}
 	s.mcp = mcp.NewServer(&mcp.Implementation{Name: "tea", Title: "tea workflows", Version: svc.Version}, &mcp.ServerOptions{
-		Instructions: "Each tool but resume runs a workflow and returns its final state. A result with the status waiting lists the questions of the run under pending; answer them with the tool resume. " + runsURI + " lists the runs.",
+		Instructions: "Each tool except resume runs a workflow and returns its final state. A result with the status waiting lists the questions of the run under pending; answer them with the tool resume. " + runsURI + " lists the runs.",
 		Capabilities: &mcp.ServerCapabilities{
 			Logging: &mcp.LoggingCapabilities{}, Tools: &mcp.ToolCapabilities{ListChanged: true}, Resources: &mcp.ResourceCapabilities{},
 		},

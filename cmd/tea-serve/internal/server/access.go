@@ -45,10 +45,10 @@ type access struct {
 	// is roleAdmin on a Unix socket, which only the user of the server can open, and
 	// roleRun on a loopback address, which every local user can reach.
 	tokens *tokens
-	// loopback reports that only this machine can reach the address, and shared that
-	// other local users can.
+	// loopback reports whether only this machine can reach the address, and shared
+	// whether other local users can.
 	loopback, shared bool
-	// tls is the encryption, or nil. certificates reports that client certificates
+	// tls is the encryption, or nil. certificates reports whether client certificates
 	// have roles.
 	tls          *transport
 	certificates bool

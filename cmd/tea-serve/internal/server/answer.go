@@ -107,7 +107,7 @@ func signature(key []byte, run, target, expiry string, i flow.Interrupt) string 
 
 var (
 	errLinkExpired = errors.New("the link has expired")
-	errLinkUsed    = errors.New("the question was answered already, its run has ended, or the link is wrong")
+	errLinkUsed    = errors.New("the question was already answered, its run has ended, or the link is wrong")
 )
 
 // serveAnswer shows a question to GET, and takes its answer from POST. A GET request
@@ -160,7 +160,7 @@ func (s *server) serveAnswer(w http.ResponseWriter, r *http.Request) {
 		showAnswer(w, s.prepare(w, err), title, s.svc.Hide(err.Error()), "")
 	default:
 		s.svc.Log.Info("the question "+i.ID+" of run "+run+" was answered by "+by, "run", run, "workflow", title)
-		showAnswer(w, http.StatusOK, title, "Thank you. The answer was taken.", "")
+		showAnswer(w, http.StatusOK, title, "Thank you. The answer was received.", "")
 	}
 }
 

@@ -368,7 +368,7 @@ type triggerDoc struct {
 	// Problem is why the trigger does not work at the moment.
 	Problem string `json:"problem,omitempty"`
 	// Value is the last value of a poll or stream, as JSON text, and Active reports
-	// that its condition has started a run and was not reset.
+	// whether its condition has started a run and was not reset.
 	Value  string `json:"value,omitempty"`
 	Active bool   `json:"active,omitempty"`
 }

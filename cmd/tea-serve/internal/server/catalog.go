@@ -88,7 +88,7 @@ func (c *catalog) Load(file string) (wf *host.Workflow, err error) {
 func (c *catalog) Offer(file string, wf *host.Workflow, _ string) (string, error) {
 	name := wf.Name()
 	if strings.ContainsAny(name, "/\x00") {
-		return "", fmt.Errorf("the name %q contains a slash, which the path of a request cannot; rename the workflow", name)
+		return "", fmt.Errorf("the name %q contains a slash, which is not allowed in the path of a request; rename the workflow", name)
 	}
 	serving, err := c.sections.of(wf)
 	if err != nil {

@@ -95,8 +95,8 @@ var forms = []struct { //nolint:gochecknoglobals // a constant
 	{"audio", nil, "a workflow answers with text; remove audio"},
 }
 
-// readOptions reads the options of a chat. Those of sampling, such as temperature, are
-// ignored, because the workflow has its own.
+// readOptions reads the options of a chat. Sampling options such as temperature are
+// ignored, because the workflow sets them.
 func (c *chat) readOptions(body map[string]any) error {
 	for _, f := range forms {
 		v := body[f.name]
@@ -291,7 +291,7 @@ func choice(delta map[string]any, finish any) map[string]any {
 	return map[string]any{"index": 0, "delta": delta, "finish_reason": finish}
 }
 
-// tokensOf returns the tokens of a run. Those of prompts are not counted apart.
+// tokensOf returns the tokens of a run. Prompt tokens are not counted separately.
 func tokensOf(res *flow.Result) map[string]any {
 	return map[string]any{"prompt_tokens": 0, "completion_tokens": res.Usage.Tokens, "total_tokens": res.Usage.Tokens}
 }
@@ -304,8 +304,8 @@ func (c *chat) encode(usage map[string]any, choices ...any) []byte {
 	return fmt.Appendf(nil, "data: %s\n\n", text)
 }
 
-// document returns an answer, or a chunk. As in OpenAI's API, a chunk without choices
-// has the usage, and that of the others is null if it was requested.
+// document returns an answer, or a chunk. As in OpenAI's API, the usage is in a chunk
+// without choices; in the other chunks it is null if it was requested.
 func (c *chat) document(kind string, usage map[string]any, choices ...any) map[string]any {
 	doc := map[string]any{"id": "chatcmpl-" + c.id, "object": kind, "created": c.created, "model": c.model, "choices": append([]any{}, choices...)}
 	if usage != nil {

@@ -116,7 +116,7 @@ type server struct {
 	led     *ledger
 	index   runIndex
 	lock    *os.File
-	// lost reports that the state of an earlier server is missing.
+	// lost reports whether the state of an earlier server is missing.
 	lost bool
 	// ctx is done when the server accepts no more requests, runs when it stops the
 	// runs.

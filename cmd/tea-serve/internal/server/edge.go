@@ -13,13 +13,13 @@ import (
 
 // position is what a trigger that watches values remembers across restarts.
 type position struct {
-	// Active reports that the condition has started a run and was not reset.
+	// Active reports whether the condition has started a run and was not reset.
 	Active bool `json:"active,omitempty"`
 	// Last is when the last run was started.
 	Last time.Time `json:"last,omitzero"`
 	// Sum is the digest of the value that started the last run, without a condition.
 	Sum string `json:"sum,omitempty"`
-	// Failing reports that on_failure has started a run.
+	// Failing reports whether on_failure has started a run.
 	Failing bool `json:"failing,omitempty"`
 }
 
@@ -45,7 +45,7 @@ type edge struct {
 	position   position
 	// since is when the condition became true; zero while it is false.
 	since time.Time
-	// unknown reports that the position was lost, so that a condition that is true at
+	// unknown reports whether the position was lost, so that a condition that is true at
 	// the first value may have started a run before.
 	unknown bool
 }

@@ -69,7 +69,7 @@ type eventStream struct {
 	id      string
 	last    int64
 	begun   bool
-	// sent reports that an event was sent.
+	// sent reports whether an event was sent.
 	sent bool
 	// each returns the data to send for an event; nil sends the event itself.
 	each func(line []byte) []byte

@@ -47,8 +47,8 @@ func (h *hub) wake() {
 }
 
 // after returns the events after a number, and the number of the first event in the
-// hub. If there are no such events, more is closed when there are, and nil if none
-// will follow.
+// hub. If there are none yet, more is closed as soon as there are; it is nil if none
+// can follow.
 func (h *hub) after(seq int64) (events []flow.Event, first int64, more <-chan struct{}) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -33,10 +33,10 @@ type item struct {
 
 	progress `json:"-"`
 
-	// recovered reports that an earlier process may have begun the run, and interrupted
+	// recovered reports whether an earlier process may have begun the run, and interrupted
 	// that it was running when that process ended.
 	recovered, interrupted bool
-	// counted reports that the input counts as queued.
+	// counted reports whether the input counts as queued.
 	counted bool
 	// ended is closed when the run has ended, waits or is parked; outcome is then
 	// set.
@@ -80,7 +80,7 @@ type progress struct {
 	Attempts int `json:"attempts,omitempty"`
 	Records  int `json:"records,omitempty"`
 	Stuck    int `json:"stuck,omitempty"`
-	// Running reports that an attempt has begun and not ended.
+	// Running reports whether an attempt has begun and not ended.
 	Running bool `json:"running,omitempty"`
 	// Failure is the last failure, and Failures counts equal ones in a row.
 	Failure  string `json:"failure,omitempty"`
@@ -89,7 +89,7 @@ type progress struct {
 	NotBefore time.Time `json:"not_before,omitzero"`
 	// Spent is the usage of the run that is already counted.
 	Spent flow.Usage `json:"spent,omitzero"`
-	// Waiting reports that the run waits for an answer until NotBefore.
+	// Waiting reports whether the run waits for an answer until NotBefore.
 	Waiting bool `json:"waiting,omitempty"`
 	// Parked is the reason why the run is not continued.
 	Parked string `json:"parked,omitempty"`

@@ -49,7 +49,7 @@ type ledger struct {
 	version int64
 	changed chan struct{}
 	touched touched
-	// closed reports that nothing can be appended; failed is the error of the last
+	// closed reports whether nothing can be appended; failed is the error of the last
 	// write.
 	closed bool
 	failed error
@@ -66,7 +66,7 @@ type ledger struct {
 	allocated          int64
 	safe, recordedSafe int64
 	lost               bool
-	// fresh reports that there was no file.
+	// fresh reports whether there was no file.
 	fresh bool
 	// cut is the size of the torn tail that was removed on opening, without zeros.
 	cut int64
@@ -75,7 +75,7 @@ type ledger struct {
 // batch is a group of changes that are written together.
 type batch struct {
 	text []byte
-	// sync reports that a caller waits for the disk.
+	// sync reports whether a caller waits for the disk.
 	sync    bool
 	written chan struct{}
 	err     error
@@ -123,7 +123,7 @@ func (l *ledger) read() error {
 		return err
 	}
 	defer f.Close()
-	begun, chained := false, false // a file exists with its first line or not at all
+	begun, chained := false, false // a file is created together with its first line
 	in := bufio.NewReaderSize(f, 1<<16)
 	offset, torn := int64(0), int64(-1)
 	for {
@@ -136,7 +136,7 @@ func (l *ledger) read() error {
 		entries, ok := decodeLine(line)
 		if !begun {
 			if begun = ok && at == 0 && len(entries) == 1 && entries[0].Format > 0; !begun {
-				return fmt.Errorf("%s is not a state of tea serve, or damaged from its beginning; %s", l.path, moveAway)
+				return fmt.Errorf("%s is not a state file of tea serve, or its beginning is damaged; %s", l.path, moveAway)
 			}
 			chained = entries[0].Safe > 0
 		}

@@ -209,7 +209,7 @@ func TestForeignFileIsNotReplaced(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err := openLedger(path)
-			if want := path + " is not a state of tea serve, or damaged from its beginning; move it away to start without the requests and positions in it"; err == nil || err.Error() != want {
+			if want := path + " is not a state file of tea serve, or its beginning is damaged; move it away to start without the requests and positions in it"; err == nil || err.Error() != want {
 				t.Errorf("error %v, want %s", err, want)
 			}
 			if after, err := os.ReadFile(path); err != nil || string(after) != text {

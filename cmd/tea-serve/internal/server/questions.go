@@ -361,7 +361,7 @@ func (a *announcement) id(target string) string {
 // tell sends the message to a target. quiet is the end of the quiet hours of the target,
 // which then has no message.
 func (s *server) tell(v *version, q *questions, a *announcement, i flow.Interrupt, target string) (quiet time.Time, err error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), sendTimeout) // what has begun is sent also if the server stops
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), sendTimeout) // finish sending even if the server stops
 	defer cancel()
 	actions, err := s.answerActions(a.Run, target, i, q.expiry(i))
 	if err != nil {

@@ -71,7 +71,7 @@ type live struct {
 	cancel context.CancelCauseFunc
 	hub    *hub
 	since  time.Time
-	// canceled reports that a request stopped the run, so it is not retried.
+	// canceled reports whether a request stopped the run, so it is not retried.
 	canceled bool
 	// attempts is the number of attempts before this one.
 	attempts int
@@ -114,7 +114,7 @@ func noWorkflow(name string) error { return fmt.Errorf("%w: %.100q", errNoWorkfl
 // accepted is the answer to a request.
 type accepted struct {
 	id string
-	// replayed reports that the run belongs to an earlier request with the same key.
+	// replayed reports whether the run belongs to an earlier request with the same key.
 	replayed bool
 	// done is closed when the run has ended or waits; nil if it already has.
 	done <-chan struct{}

@@ -172,7 +172,7 @@ func (s *server) hasVersion(contents *checkpoints.Contents) error {
 	}
 	defer s.closeWorkflow(wf)
 	if wf.Digest() != contents.Header.Digest {
-		return fmt.Errorf("run %s: %w; pass \"migrate\": true to continue with the new version if everything the run used is still there", info.RunID, host.ErrWorkflowChanged)
+		return fmt.Errorf("run %s: %w; pass \"migrate\": true to continue with the new version if everything that the run used still exists", info.RunID, host.ErrWorkflowChanged)
 	}
 	return nil
 }

@@ -520,7 +520,7 @@ func retryPolicy(c *host.ServeConfig) (p backoff.Policy, most int) {
 	return p, most
 }
 
-// report logs the outcome of an attempt; again reports that another one follows.
+// report logs the outcome of an attempt; again reports whether another one follows.
 func (s *server) report(lv *live, res *flow.Result, err error, again bool) {
 	it := lv.it
 	name := "run " + it.ID + " of " + it.Workflow

@@ -11,8 +11,8 @@ const (
 	// maxSleep is the longest sleep of the scheduler: the clock may be set, and the
 	// machine may be suspended.
 	maxSleep = 15 * time.Second
-	// onTime is the delay up to which a time does not count as missed while the server
-	// is running.
+	// onTime is the longest delay with which a time does not count as missed while the
+	// server is running.
 	onTime = time.Minute
 	// maxCatchUp is how many missed times catch_up: all runs.
 	maxCatchUp = 100

@@ -135,7 +135,7 @@ func (s *server) remove(runs *checkpoints.Dir, ids []string) {
 const settleTime = 2 * lazySync
 
 // obsolete returns the ended runs that need not be kept, and forgets them. again
-// reports that there are more, whose ends are not synced yet.
+// reports whether there are more, whose ends are not synced yet.
 func (s *server) obsolete(now time.Time) (ids []string, again bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

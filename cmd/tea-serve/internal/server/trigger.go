@@ -151,7 +151,7 @@ func (s *server) fireWhenRoom(ctx context.Context, t *trigger, event map[string]
 }
 
 // fire starts a run for an event. with has the fields also, once and depth of the
-// request, and workflow if it is not that of the trigger.
+// request, and workflow if it differs from the trigger's.
 func (s *server) fire(t *trigger, event map[string]any, with request) error {
 	r, err := request{workflow: with.workflow, trigger: t.Name, input: map[string]any{"event": event}}, error(nil)
 	if with.workflow == "" {

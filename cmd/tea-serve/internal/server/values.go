@@ -78,7 +78,7 @@ type watch struct {
 type reading struct {
 	value any
 	err   error
-	// settled stands for a stream that works without a value.
+	// settled reports whether a stream works, although it has sent no value.
 	settled bool
 }
 
@@ -377,7 +377,7 @@ func (w *watch) failed(ctx context.Context, err error) {
 	}
 }
 
-// alarm returns the workflow of on_failure, "" for that of the trigger.
+// alarm returns the workflow of on_failure, "" for the trigger's workflow.
 func (w *watch) alarm() string {
 	if name := w.edge.OnFailure.Workflow; name != w.t.workflow {
 		return name

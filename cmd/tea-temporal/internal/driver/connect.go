@@ -48,8 +48,8 @@ func (c *connection) close() {
 	}
 }
 
-// describe returns the description of an execution of a run; "" is the current one. The
-// errors are those of the server.
+// describe returns the description of an execution of a run; "" is the current one.
+// Errors of the server are returned unchanged.
 func (c *connection) describe(ctx context.Context, run, execution string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
 	about, err := c.client.DescribeWorkflow(ctx, run, execution)
 	if err != nil {

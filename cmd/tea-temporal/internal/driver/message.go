@@ -27,7 +27,7 @@ type start struct {
 	InterruptAfter  []string        `json:"interrupt_after,omitempty"`
 	// Local executes actions as local activities.
 	Local bool `json:"local,omitempty"`
-	// Attributes reports that the server has the search attributes of tea.
+	// Attributes reports whether the server has the search attributes of tea.
 	Attributes bool      `json:"attributes,omitempty"`
 	StartedAt  time.Time `json:"started_at,omitzero"`
 	// Parent is the run of which this one is a fork.
@@ -65,7 +65,7 @@ type call struct {
 	Action string          `json:"action"`
 	Params json.RawMessage `json:"params"` // sealed
 	Call   tea.Call        `json:"call"`
-	// Routed reports that the queue is only for workers that have the action.
+	// Routed reports whether the queue is only for workers that have the action.
 	Routed bool `json:"routed,omitempty"`
 }
 
@@ -76,7 +76,7 @@ type answer struct {
 	Failure *failure        `json:"failure,omitempty"`
 	// Notices are the log records and streamed text of the action, in order.
 	Notices []notice `json:"notices,omitempty"`
-	// Elsewhere reports that the worker does not have the plugin of the action.
+	// Elsewhere reports whether the worker does not have the plugin of the action.
 	Elsewhere bool `json:"elsewhere,omitempty"`
 }
 

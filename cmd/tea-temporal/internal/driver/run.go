@@ -153,8 +153,8 @@ func refuse(err error) error {
 
 // drive runs the engine until the run has ended or is handed over.
 func (r *run) drive(w workflow.Context) error {
-	// Only cancel cancels the engine's contexts: Temporal would cancel those of
-	// coroutines before the engine has the cause.
+	// Only cancel cancels the engine's contexts: Temporal would cancel the contexts
+	// of coroutines before the engine knows the cause.
 	engine, _ := workflow.NewDisconnectedContext(w)
 	ctx, cancel := r.rt.WithCancel(withCoroutine(context.Background(), engine))
 	defer cancel(nil)

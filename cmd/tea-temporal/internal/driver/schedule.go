@@ -54,7 +54,7 @@ func (e Engine) Schedule(ctx context.Context, f teacmd.EngineFlags, id string, t
 		return err
 	}
 	if err := r.checkSize("", s, def); err != nil {
-		return tea.Errorf(tea.ResourceExhausted, "the input with the workflow files has more than the 2 MB that Temporal stores, where schedules are, also with --blobs")
+		return tea.Errorf(tea.ResourceExhausted, "the input with the workflow files is larger than the 2 MB that Temporal accepts for a schedule, even with --blobs")
 	}
 	if err := r.limit(ctx, job.Workflow.Queues()); err != nil {
 		return err

@@ -29,7 +29,7 @@ type task struct {
 	// number is the number of the last event before the task.
 	number int
 	bytes  int
-	// stored reports that values above maxInline are stored elsewhere.
+	// stored reports whether values above maxInline are stored elsewhere.
 	stored bool
 	waking bool
 }
