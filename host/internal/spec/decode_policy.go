@@ -60,7 +60,7 @@ func (d *decoder) checkErrorType(t Text) {
 	}
 	hint := diag.Suggest(snakeCase(t.Value), errorTypes)
 	if hint == "" {
-		hint = "the types of tea are " + strings.Join(errorTypes, ", ")
+		hint = "keep it if the action defines it; the types of tea are " + strings.Join(errorTypes, ", ")
 	}
 	d.diags.Warnf(diagcode.ValueNotAllowed, t.Pos, hint, "%sretry_on: %q is not an error type of tea", d.where, t.Value)
 }
