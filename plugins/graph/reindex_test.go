@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -79,7 +80,11 @@ func (g *opened) findsAll(when string) {
 func indexed(t *testing.T, dir string) {
 	t.Helper()
 	marker := filepath.Join(dir, "graph.json")
-	for limit := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
 		text, err := os.ReadFile(marker)
 		if err != nil {
 			t.Fatal(err)
@@ -87,7 +92,9 @@ func indexed(t *testing.T, dir string) {
 		if bytes.Contains(text, []byte(`"words":"1/`)) && !bytes.Contains(text, []byte("indexing")) {
 			return
 		}
-		if time.Now().After(limit) {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
 			t.Fatalf("the graph is not indexed: %s", text)
 		}
 	}
