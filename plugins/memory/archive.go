@@ -56,7 +56,7 @@ type ImportResult struct {
 	ExportResult
 	Written int64    `json:"written" doc:"number of records that were written"`
 	Kept    int64    `json:"kept" doc:"number of records that existed and were kept"`
-	Resumed bool     `json:"resumed" doc:"an interrupted import was continued; the numbers are those of this call"`
+	Resumed bool     `json:"resumed" doc:"an interrupted import was continued; the numbers count this call only"`
 	Refused []string `json:"refused" doc:"records and rows that the memory cannot store, with the reasons; at most 100"`
 }
 

@@ -147,7 +147,7 @@ func (b backends) settings() map[string]*schema.Schema {
 		vectorKey: schema.Of[VectorSettings](),
 		blobBackendKey: {
 			Type: schema.Types{"string"}, Enum: []any{"local", "s3", "gcs", "azure"},
-			Description: "kind of settings.memory.blobs, which it must agree with",
+			Description: "kind of settings.memory.blobs, which it must match",
 		},
 	}
 	for _, key := range engineKeys {

@@ -34,7 +34,7 @@ const (
 func ProcessBundle(exit func(code int), options ...Option) tea.Bundle {
 	end := sync.OnceFunc(func() { exit(overrunCode) })
 	return bundle(func(growing bool) {
-		slog.Error("the memory's process ends since an SQL query cannot be stopped; the next call starts it again")
+		slog.Error("the memory's process exits because an SQL query cannot be stopped; the next call starts it again")
 		after := answerTime
 		if growing {
 			after = growingAnswerTime

@@ -120,7 +120,7 @@ type CatalogGetChangedFilesParams struct {
 	Table string        `json:"table" minLength:"1"`
 	Since string        `json:"since,omitempty" doc:"snapshot to compare with; default the last one; if there is none all files are new"`
 	Until string        `json:"until,omitempty" doc:"later snapshot; default the current files of the table"`
-	Files []TrackedFile `json:"files,omitempty" doc:"files to compare with the current files of the table, or with those of since"`
+	Files []TrackedFile `json:"files,omitempty" doc:"files to compare with the current files of the table, or with the files of since"`
 }
 
 // CatalogGetChangedFilesResult is the result of catalog.get_changed_files.

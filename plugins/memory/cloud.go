@@ -85,7 +85,7 @@ func (m *Memory) CloudStore(ctx context.Context, _ *tea.Request, p CloudStorePar
 		return nil, err
 	}
 	if at.Archived {
-		return nil, tea.Errorf(tea.ValidationError, "the path %q is in the archive, which does not change; session.restore makes its session active", p.Path)
+		return nil, tea.Errorf(tea.ValidationError, "the path %q is in the archive, which is read-only; session.restore makes its session active again", p.Path)
 	}
 	path := at.Whole()
 	data, err := contentOf("memory.cloud_store", p.Content, p.ContentBase64)
@@ -127,10 +127,10 @@ func (m *Memory) checkSize(path string, data []byte) error {
 		return nil
 	}
 	if n := manifest.Lines(string(data)); s.MaxFileLines > 0 && n > s.MaxFileLines {
-		return tea.Errorf(tea.ValidationError, "%s has %d lines, more than %d, the limit in settings.memory.max_file_lines; split it", path, n, s.MaxFileLines)
+		return tea.Errorf(tea.ValidationError, "%s is too long: %d lines (limit %d, settings.memory.max_file_lines); split it", path, n, s.MaxFileLines)
 	}
 	if n := tokens.Count(string(data)); s.MaxFileTokens > 0 && n > s.MaxFileTokens {
-		return tea.Errorf(tea.ValidationError, "%s has %d tokens, more than %d, the limit in settings.memory.max_file_tokens; split it", path, n, s.MaxFileTokens)
+		return tea.Errorf(tea.ValidationError, "%s is too long: %d tokens (limit %d, settings.memory.max_file_tokens); split it", path, n, s.MaxFileTokens)
 	}
 	return nil
 }
@@ -165,7 +165,7 @@ func (m *Memory) CloudRetrieve(ctx context.Context, _ *tea.Request, p CloudRetri
 		return nil, err
 	}
 	if len(data) > maxFile {
-		return nil, tea.Errorf(tea.ResourceExhausted, "%s has %d bytes, more than the %d that fit into a result", path, len(data), maxFile)
+		return nil, tea.Errorf(tea.ResourceExhausted, "%s is too large for a result: %d bytes (limit %d)", path, len(data), maxFile)
 	}
 	result := &CloudRetrieveResult{Success: true, FilePath: path, Metadata: r}
 	isText := manifest.IsText(data)

@@ -114,7 +114,7 @@ func (m *Memory) FileStore(ctx context.Context, _ *tea.Request, p FileStoreParam
 		return nil, err
 	}
 	if at.Archived {
-		return nil, tea.Errorf(tea.ValidationError, "the path %q is in the archive, which does not change; session.restore makes its session active", p.Path)
+		return nil, tea.Errorf(tea.ValidationError, "the path %q is in the archive, which is read-only; session.restore makes its session active again", p.Path)
 	}
 	content, err := contentOf("memory.file_store", p.Content, p.ContentBase64)
 	if err != nil {
@@ -135,7 +135,7 @@ func (m *Memory) FileStore(ctx context.Context, _ *tea.Request, p FileStoreParam
 func contentOf(action string, text, encoded *string) (content []byte, err error) {
 	switch {
 	case (text == nil) == (encoded == nil):
-		return nil, tea.Errorf(tea.ValidationError, "%s needs content or content_base64, and not both", action)
+		return nil, tea.Errorf(tea.ValidationError, "%s needs content or content_base64, but not both", action)
 	case text != nil:
 		content = []byte(*text)
 	default:
@@ -144,7 +144,7 @@ func contentOf(action string, text, encoded *string) (content []byte, err error)
 		}
 	}
 	if len(content) > maxFile {
-		return nil, tea.Errorf(tea.ValidationError, "the content has %d bytes, more than %d", len(content), maxFile)
+		return nil, tea.Errorf(tea.ValidationError, "the content is too large: %d bytes (limit %d)", len(content), maxFile)
 	}
 	return content, nil
 }

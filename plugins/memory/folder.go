@@ -30,7 +30,7 @@ import (
 // database and the families that use it. Each family has a field, and close
 // closes it.
 type folder struct {
-	name     string // of folders.byName
+	name     string // the key in folders.byName
 	dir      string
 	settings settings
 	backends backends

@@ -263,7 +263,7 @@ type LTMDeleteResult struct {
 // LTMDelete is the action ltm.delete.
 func (m *Memory) LTMDelete(ctx context.Context, _ *tea.Request, p LTMDeleteParams) (*LTMDeleteResult, error) {
 	if (p.Key == "") == (p.Prefix == "") {
-		return nil, tea.Errorf(tea.ValidationError, "ltm.delete needs a key or a prefix, and not both")
+		return nil, tea.Errorf(tea.ValidationError, "ltm.delete needs a key or a prefix, but not both")
 	}
 	r := &LTMDeleteResult{Success: true, Key: p.Key}
 	var err error

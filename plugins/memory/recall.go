@@ -44,7 +44,7 @@ type EmbedResult struct {
 // Embed is the action memory.embed.
 func (m *Memory) Embed(ctx context.Context, req *tea.Request, p EmbedParams) (*EmbedResult, error) {
 	if (p.Text == "") == (p.Key == "") {
-		return nil, tea.Errorf(tea.ValidationError, "memory.embed needs a text or a key, and not both")
+		return nil, tea.Errorf(tea.ValidationError, "memory.embed needs a text or a key, but not both")
 	}
 	r := &EmbedResult{Success: true, Stored: p.Key != ""}
 	var err error
@@ -146,7 +146,7 @@ type Near struct {
 	K                 int            `json:"k,omitempty" minimum:"1" maximum:"1000" doc:"number of results; default 5"`
 	Limit             int            `json:"limit,omitempty" minimum:"1" maximum:"1000" doc:"alias of k"`
 	Threshold         *float64       `json:"threshold,omitempty" minimum:"-1" maximum:"1" doc:"lowest score of a result"`
-	Collection        string         `json:"collection,omitempty" default:"ltm" doc:"name of the collection; ltm is that of memory.backfill_embeddings"`
+	Collection        string         `json:"collection,omitempty" default:"ltm" doc:"name of the collection; ltm is the collection of memory.backfill_embeddings"`
 	Filter            map[string]any `json:"filter,omitempty" doc:"values that the metadata must have; a list means any of its values; an object of operators compares, such as {\"n\": {\"gte\": 5, \"lt\": 10}}; operators: eq, ne, gt, gte, lt, lte, in, not_in, contains, startswith, endswith, exists"`
 	IncludeEmbeddings bool           `json:"include_embeddings,omitempty" doc:"include the vectors"`
 	Namespace         string         `json:"namespace,omitempty" maxLength:"256" doc:"namespace of the entries; files and other vectors are in the default one"`

@@ -134,7 +134,7 @@ func (s *settings) resolveSync() error {
 	case s.Sync.URL == "" && s.Sync.Path == "":
 		return tea.Errorf(tea.ValidationError, "synchronising in the background needs settings.memory.sync with the url or path of the other memory")
 	case !inPage && !embeddedEngine(s.Engine):
-		return tea.Errorf(tea.ValidationError, "settings.memory.sync.background needs an embedded memory, with settings.memory.engine duckdb or sqlite; %s is shared already", s.Engine)
+		return tea.Errorf(tea.ValidationError, "settings.memory.sync.background needs an embedded memory, with settings.memory.engine duckdb or sqlite; %s is already shared", s.Engine)
 	case s.Sync.Conflicts == string(syncing.Merge):
 		return tea.Errorf(tea.ValidationError, "settings.memory.sync.conflicts: merge calls an action, which only a call of memory.sync can do; set another policy, or background: false")
 	}
@@ -178,7 +178,7 @@ const warmupVariable = "DUCKDB_WARMUP"
 // Settings are what a workflow sets under settings.memory: where the memory is
 // and what it can use.
 type Settings struct {
-	Engine             string  `json:"engine,omitempty" doc:"database: duckdb and sqlite are embedded, others need url; default that of the memory in path, for a new memory duckdb if this build has it, otherwise sqlite"`
+	Engine             string  `json:"engine,omitempty" doc:"database: duckdb and sqlite are embedded, others need url; default: the engine of the memory in path; for a new memory, duckdb if this build has it, otherwise sqlite"`
 	Path               string  `json:"path,omitempty" format:"path" doc:"folder of the memory; default tea/memory in the user's data directory"`
 	URL                string  `json:"url,omitempty" secret:"true" doc:"address of a database that is not embedded, such as postgres://user@host/database"`
 	Token              string  `json:"token,omitempty" secret:"true" doc:"password or token for url"`

@@ -37,7 +37,7 @@ type SummarizeParams struct {
 	Messages    []json.RawMessage `json:"messages,omitempty" doc:"the messages themselves: texts, or objects {role, content} as in llm.call"`
 	MaxTokens   int               `json:"max_tokens,omitempty" default:"500" minimum:"16" maximum:"100000" doc:"largest number of tokens in the summary"`
 	ChunkTokens int               `json:"chunk_tokens,omitempty" default:"6000" minimum:"200" maximum:"1000000" doc:"largest number of tokens in one call of the model; a longer conversation is summarized in parts"`
-	Model       string            `json:"model,omitempty" doc:"model for llm.call; default: that of settings.llm"`
+	Model       string            `json:"model,omitempty" doc:"model for llm.call; default: the one in settings.llm"`
 }
 
 // SummarizeResult is the result of memory.summarize.
@@ -53,7 +53,7 @@ func (m *Memory) Summarize(ctx context.Context, req *tea.Request, p SummarizePar
 	messages := p.Messages
 	switch {
 	case (p.MessagesKey == "") == (messages == nil):
-		return nil, tea.Errorf(tea.ValidationError, "memory.summarize needs messages_key or messages, and not both")
+		return nil, tea.Errorf(tea.ValidationError, "memory.summarize needs messages_key or messages, but not both")
 	case p.MessagesKey != "":
 		var err error
 		if messages, err = m.messages(ctx, p.Namespace, p.MessagesKey); err != nil {

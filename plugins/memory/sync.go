@@ -49,7 +49,7 @@ type SyncResult struct {
 func (m *Memory) Sync(ctx context.Context, req *tea.Request, p SyncParams) (*SyncResult, error) {
 	with := m.folder.settings.Sync
 	if m.folder.device() == nil {
-		return nil, tea.Errorf(tea.ValidationError, "memory.sync needs an embedded memory, with settings.memory.engine duckdb or sqlite; %s is shared already", m.folder.settings.Engine)
+		return nil, tea.Errorf(tea.ValidationError, "memory.sync needs an embedded memory, with settings.memory.engine duckdb or sqlite; %s is already shared", m.folder.settings.Engine)
 	}
 	if with.Path == "" && with.URL == "" {
 		return nil, tea.Errorf(tea.ValidationError, "settings.memory.sync is not set; set its path or its engine and url to the memory to synchronise with")
@@ -189,7 +189,7 @@ func merged(ctx context.Context, req *tea.Request, action string, local, remote 
 	}
 	var described file.File
 	if r.Feed == store.DocumentFeed && r.Space == file.Kind && json.Unmarshal(r.Body, &described) == nil {
-		r.Content = described.Hash // of the side whose content the action chose
+		r.Content = described.Hash // the action chose the content of one side
 	}
 	r.Updated = time.Time{} // now
 	return r, nil

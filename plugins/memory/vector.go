@@ -153,7 +153,7 @@ type VectorQueryResult struct {
 // VectorQuery is the action vector.query.
 func (m *Memory) VectorQuery(ctx context.Context, req *tea.Request, p VectorQueryParams) (*VectorQueryResult, error) {
 	if (p.Query == "") == (len(p.Embedding) == 0) {
-		return nil, tea.Errorf(tea.ValidationError, "vector.query needs a query or an embedding, and not both")
+		return nil, tea.Errorf(tea.ValidationError, "vector.query needs a query or an embedding, but not both")
 	}
 	wanted, err := filter.Parse("filter", p.Filter)
 	if err != nil {

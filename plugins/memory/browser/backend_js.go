@@ -6,6 +6,7 @@ import (
 
 	tea "github.com/the-edge-agent/tea/sdk"
 
+	"github.com/the-edge-agent/tea/plugins/memory"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/keyed"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/records"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
@@ -13,6 +14,12 @@ import (
 
 // Engine is the value of settings.memory.engine and settings.ltm.backend.
 const Engine = "wasm"
+
+// Bundle returns the memory's bundle with the engine wasm, to be linked into a host
+// for js/wasm.
+func Bundle() tea.Bundle {
+	return memory.Bundle(memory.WithBackend(Backend()), memory.WithBackend(objectsBackend()), memory.WithOnline(online))
+}
 
 // Backend returns the engine, for memory.WithBackend.
 func Backend() store.Backend { return store.Backend{Name: Engine, Open: open, Identify: databaseOf} }

@@ -65,7 +65,7 @@ type FeedState struct {
 	Identity string
 	// Last is the number of the last change.
 	Last int64
-	// Forgotten is the number up to which tombstones were removed.
+	// Tombstones with numbers up to Forgotten were removed.
 	Forgotten int64
 }
 
@@ -113,7 +113,7 @@ type RowQuery struct {
 	IDs   []int64
 	// NoBody leaves the bodies out.
 	NoBody bool
-	// Numbered reports that the numbers and the tombstones are used. Otherwise a driver can
+	// Numbered reports whether the numbers and the tombstones are used. Otherwise a driver can
 	// leave both out, and the ids and times of entries that it selects by their names; the
 	// numbers of documents are in the order of their last changes.
 	Numbered bool
@@ -143,8 +143,8 @@ type RowRange struct {
 // RowChanges selects changes of a feed.
 type RowChanges struct {
 	Feed Feed
-	// Space restricts changes of vectors to a collection; "" = all. Tombstones of its
-	// items need no key then, and the numbers can be those of the collection only.
+	// Space restricts changes of vectors to a collection; "" = all. Tombstones then
+	// need no key, and the numbers can count the changes of the collection only.
 	Space string
 	// After is the number after which the changes begin.
 	After int64
@@ -159,7 +159,7 @@ type RowChanges struct {
 // are more.
 type RowPage struct {
 	Rows []Row
-	// More reports that there can be further rows.
+	// More reports whether there can be further rows.
 	More bool
 	// Last is the number of the last change on the page or, without More, of the last change of the feed.
 	Last int64
@@ -183,9 +183,9 @@ type Space struct {
 // Batch is a set of writes. If it is not Atomic, a database with bounded transactions can split it.
 type Batch struct {
 	Writes []*RowWrite
-	// Atomic reports that no write is done if one is refused.
+	// Atomic reports whether no write is done if one is refused.
 	Atomic bool
-	// Numbered reports that the numbers in the results are used; only then a write has a
+	// Numbered reports whether the numbers in the results are used; only then a write has a
 	// Precondition.Seq. Otherwise a driver can assign them when changes are read.
 	Numbered bool
 	// Now is the time of the writes. An entry that expires at Now or earlier is not
@@ -213,13 +213,13 @@ type RowWrite struct {
 type RowResult struct {
 	// Seq is the number of the row after the write; 0 = it does not exist.
 	Seq int64
-	// Live reports that an unexpired row existed. Version is the version of an
+	// Live reports whether an unexpired row existed. Version is the version of an
 	// existing document.
 	Live    bool
 	Version int64
-	// Same reports that the row was not written because of Deduplicate.
+	// Same reports whether the row was not written because of Deduplicate.
 	Same bool
-	// Unmet reports that the write was refused because its condition was not met.
+	// Unmet reports whether the write was refused because its condition was not met.
 	Unmet bool
 	// Dimension is the dimension of the collection if the write was refused because of another one.
 	Dimension int
@@ -280,9 +280,9 @@ type TextPage struct {
 	Rows []Row
 	// Scores has the score of each row.
 	Scores []float64
-	// More reports that there can be further rows.
+	// More reports whether there can be further rows.
 	More bool
-	// Cut reports that a part of the text was ignored because of its size.
+	// Cut reports whether a part of the text was ignored because of its size.
 	Cut bool
 }
 

@@ -67,12 +67,12 @@ type Entry struct {
 
 // Stored is the result of storing an Entry.
 type Stored struct {
-	// Created reports that no live entry existed.
+	// Created reports whether no live entry existed.
 	Created bool
-	// Deduplicated reports that nothing was written because the same value and
+	// Deduplicated reports whether nothing was written because the same value and
 	// metadata were already stored without expiry.
 	Deduplicated bool
-	// Inlined reports that the value is in the row, not in a blob.
+	// Inlined reports whether the value is in the row, not in a blob.
 	Inlined bool
 	// ContentHash is the SHA-256 of the value's canonical JSON, in hex.
 	ContentHash string
@@ -93,7 +93,7 @@ type Memory struct {
 	UpdatedAt   time.Time
 	// ExpiresAt is zero for an entry that does not expire.
 	ExpiresAt time.Time
-	// Damaged reports that the stored data is damaged; Value is nil. List and
+	// Damaged reports whether the stored data is damaged; Value is nil. List and
 	// Search return such an entry, Retrieve fails.
 	Damaged bool
 }
@@ -138,9 +138,9 @@ type Search struct {
 // Results are the results of a Search.
 type Results struct {
 	Found []Found
-	// More reports that further entries match the query.
+	// More reports whether further entries match the query.
 	More bool
-	// Cut reports that a part of the text was ignored because of its size.
+	// Cut reports whether a part of the text was ignored because of its size.
 	Cut bool
 }
 
@@ -168,6 +168,6 @@ type List struct {
 // Page is the result of a List.
 type Page struct {
 	Entries []Memory
-	// More reports that further entries follow.
+	// More reports whether further entries follow.
 	More bool
 }

@@ -170,7 +170,7 @@ const (
 type Table struct {
 	Columns []string
 	Rows    [][]any
-	// Truncated reports that rows are missing because of the Sandbox's bounds.
+	// Truncated reports whether rows are missing because of the Sandbox's bounds.
 	Truncated bool
 }
 

@@ -111,7 +111,7 @@ type Record struct {
 	// Content is the SHA-256 in hex of the content that belongs to the record, such
 	// as a file's; "" for none. See Replica.Content.
 	Content string `json:"content,omitempty"`
-	// Damaged reports that the record cannot be read. It has no Body.
+	// Damaged reports whether the record cannot be read. It has no Body.
 	Damaged bool `json:"-"`
 }
 
@@ -133,7 +133,7 @@ type ChangeQuery struct {
 	Feed Feed
 	// After is the number after which the changes begin; 0 = from the beginning.
 	After int64
-	// FromStart reports that this is a further page for a caller that began after
+	// FromStart reports whether this is a further page for a caller that began after
 	// 0: earlier removed tombstones belong to records that it has never seen.
 	FromStart bool
 	// Limit bounds the number of records, which is at least 1.
@@ -147,7 +147,7 @@ type ChangePage struct {
 	Records []Record
 	// Last is the number after which the next page begins.
 	Last int64
-	// More reports that there are further changes.
+	// More reports whether there are further changes.
 	More bool
 }
 
@@ -171,7 +171,7 @@ const AnySeq int64 = -1
 type PutResult struct {
 	// Seq is the current number of the record; 0 if it does not exist.
 	Seq int64
-	// Conflict reports that the condition was not met, so nothing was written.
+	// Conflict reports whether the condition was not met, so nothing was written.
 	Conflict bool
 	// Err is the reason why the store refuses the record, a *tea.Error.
 	Err error

@@ -107,7 +107,7 @@ type TableQuery struct {
 	Timeout  time.Duration
 }
 
-// TableAnswer is the result of a TableQuery. Truncated reports that rows are
+// TableAnswer is the result of a TableQuery. Truncated reports whether rows are
 // missing because of MaxRows or MaxBytes.
 type TableAnswer struct {
 	Columns   []string
@@ -132,7 +132,7 @@ type Consolidated struct {
 	// FilesBefore and FilesAfter are the numbers of the table's files.
 	FilesBefore, FilesAfter int
 	RowsBefore              int64 // changes, in files and in the database
-	Rows                    int64 // rows of the table
+	Rows                    int64
 	// File is the path of the written file, "" for none, and Bytes its size.
 	File  string
 	Bytes int64

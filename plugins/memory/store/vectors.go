@@ -51,7 +51,7 @@ type VectorItem struct {
 	Embedding []float32
 	// Metadata is an object of the value model, or nil.
 	Metadata map[string]any
-	// Damaged reports that the metadata in the database cannot be read.
+	// Damaged reports whether the metadata in the database cannot be read.
 	Damaged bool
 }
 

@@ -328,7 +328,7 @@ func vectorsDrop(t *testing.T, x *index) {
 		want(t, "the other one is left", must(x.Collections(t.Context()))(t), []store.Collection{{Name: "other", Dimension: 2, Count: 1}})
 		x.reopen(t)
 	}
-	x.put(t, item("a", 0, 0, 1), item("z", 1, 0, 0)) // of another dimension
+	x.put(t, item("a", 0, 0, 1), item("z", 1, 0, 0)) // with a different dimension
 	for range 2 {
 		want(t, "a new one", x.near(t, 5, 0, 0, 1), "a z")
 		x.reopen(t)

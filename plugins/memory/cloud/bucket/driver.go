@@ -33,7 +33,7 @@ func with[T any](ctx context.Context, call func(context.Context, func(*holder) e
 	return result, nil
 }
 
-// driver is the driver of the embedded database of the process that holds the lease.
+// driver forwards calls to the embedded database of the process that holds the lease.
 type driver struct{ s *shared }
 
 var (
@@ -150,7 +150,7 @@ func (d *driver) SearchText(ctx context.Context, q store.TextQuery) (store.TextP
 	return page, err
 }
 
-// FiltersText reports that SearchText applies the filter.
+// FiltersText reports whether SearchText applies the filter.
 func (d *driver) FiltersText() bool { return true }
 
 // Statistics returns the statistics of the text index for a query.

@@ -105,9 +105,9 @@ func writeHead(ctx context.Context, b *objstore.Bucket, h head, version string) 
 // lostError is the error of a call whose lease was taken by another device.
 type lostError struct {
 	holder string
-	// published reports that the last write of the head took effect before the lease was lost.
+	// published reports whether the last write of the head took effect before the lease was lost.
 	published bool
-	// unknown reports that this is unknown.
+	// unknown reports whether this is unknown.
 	unknown bool
 }
 
@@ -135,7 +135,7 @@ type lease struct {
 	self    string
 	current head
 	version string
-	// stale reports that a write of the head failed, so that the current head is
+	// stale reports whether a write of the head failed, so that the current head is
 	// unknown.
 	stale bool
 	// length is the duration of the lease.

@@ -33,7 +33,7 @@ type holder struct {
 
 	publishing sync.Mutex // held by the goroutine that publishes
 
-	mu sync.Mutex // guards what follows
+	mu sync.Mutex // guards the fields below
 	// pending are the changed pages that are not published. If compare is set, there may be others.
 	pending map[uint32]struct{}
 	compare bool

@@ -29,7 +29,7 @@ type local struct {
 	lock   *os.File
 	device string
 	state  state
-	// damaged reports that the state could not be read.
+	// damaged reports whether the state could not be read.
 	damaged bool
 	// published has the hashes of the pages of the current head, in the order of
 	// their numbers; nil = unknown.
@@ -44,7 +44,7 @@ type state struct {
 	Term    int64  `json:"term"`
 	Version int64  `json:"version"`
 	Phase   phase  `json:"phase"`
-	// Acknowledged reports that writes are acknowledged before they are published.
+	// Acknowledged reports whether writes are acknowledged before they are published.
 	Acknowledged bool `json:"acknowledged,omitempty"`
 	// Marks are the last published numbers of the feeds, and of the logs of tables.
 	Marks map[store.Feed]int64 `json:"marks,omitempty"`
@@ -154,7 +154,7 @@ func (l *local) note(s state) error {
 }
 
 // prepare updates the copy to the current state of the bucket. previous is the
-// head before the lease was taken. compare reports that the copy may have
+// head before the lease was taken. compare reports whether the copy may have
 // unpublished changes.
 func (l *local) prepare(ctx context.Context, current, previous head) (compare bool, err error) {
 	_, statErr := os.Stat(l.database())
@@ -241,7 +241,7 @@ func (l *local) fetch(ctx context.Context, current head, there bool) error {
 	var wanted []uint32
 	for i, hash := range remote {
 		if i >= len(have) || have[i] != hash {
-			wanted = append(wanted, uint32(i)+1) //nolint:gosec // it is a number of a page
+			wanted = append(wanted, uint32(i)+1) //nolint:gosec // a page number
 		}
 	}
 	if len(wanted) > 0 || len(have) != len(remote) || !unchanged {

@@ -21,7 +21,7 @@ import (
 
 const (
 	segmentPrefix = "segments/"
-	// inMemory is the number of pages up to which a segment is built in memory
+	// inMemory is the maximum number of pages of a segment that is built in memory
 	// instead of a file.
 	inMemory = 1024
 )

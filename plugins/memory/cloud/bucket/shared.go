@@ -26,7 +26,7 @@ type shared struct {
 	// turn is held by the goroutine that takes the lease.
 	turn chan struct{}
 
-	mu     sync.Mutex // guards what follows, and some fields of the holder
+	mu     sync.Mutex // guards the fields below, and some fields of the holder
 	local  *local     // opened by the first call
 	holder *holder
 	closed bool

@@ -203,7 +203,7 @@ func (c *client) getAt(ctx context.Context, fieldPaths []string, names ...string
 // page is the response to a query.
 type page struct {
 	documents []document
-	// more reports that the query may have further results.
+	// more reports whether the query may have further results.
 	more bool
 	// transaction identifies the snapshot of the page.
 	transaction string

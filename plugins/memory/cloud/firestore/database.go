@@ -63,7 +63,7 @@ type attempt[T any] struct {
 	writes []write
 	// dropped is the collection of vectors that the writes remove.
 	dropped string
-	// numbered reports that the writes also assign the numbers of the records; see number.
+	// numbered reports whether the writes also assign the numbers of the records; see number.
 	numbered bool
 	// result is the result of the call if the writes succeed.
 	result T

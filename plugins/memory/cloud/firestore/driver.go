@@ -29,7 +29,7 @@ const maxMetadata = 512 << 10
 // Bounds returns the bound of metadata. The bound of a document depends on its fields; see checkSize.
 func (d *db) Bounds() (metadata, document int) { return maxMetadata, 0 }
 
-// CachesVectors reports that vectors cannot be read by ID.
+// CachesVectors reports whether vectors are cached; they cannot be read by ID here.
 func (d *db) CachesVectors() bool { return true }
 
 // Get returns rows.
@@ -375,7 +375,7 @@ func (d *db) sweep(ctx context.Context, all []document) (n int, err error) {
 	return n, err
 }
 
-// maxPage is the limit up to which reading documents ends early.
+// maxPage bounds the limits of queries that stop reading when they have enough documents.
 const maxPage = 1 << 20
 
 // FindDocuments returns documents of one kind. Firestore selects by equality and id; other conditions and orders are
@@ -427,7 +427,7 @@ func (d *db) find(ctx context.Context, q store.DocumentQuery, enough int) (all [
 }
 
 // native returns the part of a query that Firestore executes: equality with a value, and the prefix and lower bound of
-// ids. exact reports that this is the whole query.
+// ids. exact reports whether this is the whole query.
 func (d *db) native(q store.DocumentQuery) (s scan, exact bool) {
 	s.place, exact = d.place(store.DocumentFeed, q.Kind), true
 	for _, c := range q.Where {

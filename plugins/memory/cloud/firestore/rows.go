@@ -321,7 +321,7 @@ func (s rowStore) forget(ctx context.Context, table string) error {
 	}
 }
 
-// Read returns a page of rows. The stable order is that of the names of their documents.
+// Read returns a page of rows. The stable order is by the names of their documents.
 func (s rowStore) Read(ctx context.Context, q tabular.RowQuery) (page tabular.RowPage, err error) {
 	head := s.table(q.Table)
 	rows := head + "/" + rowsName + "/"

@@ -374,7 +374,7 @@ func (p *page) fill(values []store.Row) {
 }
 
 // Changes returns changes of a feed. The first row of the result is the state of the feed and the collection: the
-// number of the last change as id, the number up to which tombstones were removed as created, and the dimension and
+// number of the last change as id, the highest number of the removed tombstones as created, and the dimension and
 // birth of the collection as version and updated.
 func (d *database) Changes(ctx context.Context, q store.RowChanges) (changes store.RowPage, err error) {
 	if err := d.number(ctx, q.Feed); err != nil {

@@ -138,7 +138,7 @@ func fromServer(e *pgconn.PgError) error {
 	case e.Code == noSchema:
 		return problem(tea.PermissionDenied, "grant the user the right to create in the schema public, or name another one in settings.memory.options.schema")
 	case class == "28":
-		return problem(tea.PermissionDenied, "check the user in settings."+urlSetting+" and settings.memory.token; the password can have expired")
+		return problem(tea.PermissionDenied, "check the user in settings."+urlSetting+" and settings.memory.token; the password may have expired")
 	case e.Code == noDatabase, e.Code == databaseDropped:
 		return problem(tea.NotFound, "create the database or correct settings."+urlSetting)
 	case e.Code == diskFull:

@@ -28,7 +28,7 @@ const (
 	// indexFrom is the number of items from which a collection is indexed. The server compares fewer items with a query
 	// in about 10 ms.
 	indexFrom = 10_000
-	// prepareNow is the size of the table up to which the first search fills the columns, about 8,000 vectors of 384
+	// prepareNow is the largest size of a table whose columns the first search fills, about 8,000 vectors of 384
 	// numbers. Larger tables are filled in the background.
 	prepareNow = 16 << 20
 	// fillAtOnce is the number of rows that are filled in a transaction, during which writers wait.
@@ -67,7 +67,7 @@ type extension struct {
 
 	// The background work, which stop ends.
 	background sync.WaitGroup
-	ctx        context.Context //nolint:containedctx // that of the goroutines
+	ctx        context.Context //nolint:containedctx // for the goroutines
 	stop       context.CancelFunc
 }
 
@@ -310,7 +310,7 @@ func indexName(collection string, dimension int) string {
 // index describes an index of vectors.
 type index struct {
 	expression, typ, class string
-	// half reports that numbers are rounded to 16 bits.
+	// half reports whether numbers are rounded to 16 bits.
 	half bool
 }
 

@@ -53,7 +53,7 @@ func (s rowStore) Count(ctx context.Context, table string) (rows, version int64,
 	return rows, version, err
 }
 
-// Read returns a page of rows. The stable order is that of their hashes.
+// Read returns a page of rows. The stable order is by hash.
 func (s rowStore) Read(ctx context.Context, q tabular.RowQuery) (p tabular.RowPage, err error) {
 	order, after := "seq", any(q.After)
 	if q.Stable {

@@ -17,7 +17,7 @@ import (
 // rowHash returns the primary key of a row, which documents do not have.
 func rowHash(n store.RecordName) []byte {
 	if n.Feed == store.VectorFeed {
-		first := sha256.Sum256([]byte(n.Space)) // it can contain any character
+		first := sha256.Sum256([]byte(n.Space)) // hashed first: a collection's name can contain any character
 		sum := sha256.Sum256(append(first[:], n.Key...))
 		return sum[:]
 	}
@@ -255,7 +255,7 @@ type lockedBatch struct {
 	d          *database
 	b          *store.Batch
 	have       map[store.RecordName]existing
-	last       map[store.Feed]*int64 // the numbers before those of the transaction
+	last       map[store.Feed]*int64 // the last numbers before the transaction
 	dimensions map[string]int
 }
 
@@ -374,7 +374,7 @@ func (x *lockedBatch) remove(b *pgx.Batch) {
 		a := &args{}
 		where := a.named(feed, column(writes, func(w *store.RowWrite) store.RecordName { return w.RecordName }))
 		sql := "DELETE FROM " + feeds[feed].name + " WHERE " + where
-		if feed == store.VectorFeed { // their numbers follow those of the written rows
+		if feed == store.VectorFeed { // removals are numbered after the written rows
 			sql = "WITH gone AS (" + sql + " RETURNING collection, id) INSERT INTO vectors_gone SELECT " + a.add(*x.last[feed]+int64(len(x.of(feed))-len(writes))) + "::bigint + row_number() OVER (), collection, id FROM gone"
 		}
 		b.Queue(sql, a.list...)

@@ -21,7 +21,7 @@ const (
 )
 
 // write runs fn in a transaction or as a single statement. fn adds a row with id and its results to tea_writes, so that
-// a repeated write takes effect once. The results are those of the attempt that took effect.
+// a repeated write takes effect once. It returns the results of the attempt that took effect.
 func (d *database) write(ctx context.Context, fn func(ctx context.Context, c conn, id []byte) ([]string, error)) (results []string, err error) {
 	id := make([]byte, 16)
 	_, _ = rand.Read(id) // it never fails

@@ -23,7 +23,7 @@ type Result struct {
 	// Written and Kept are the numbers of written records and of existing records
 	// that were kept.
 	Written, Kept int64
-	// Resumed reports that an earlier import of the archive was continued.
+	// Resumed reports whether an earlier import of the archive was continued.
 	Resumed bool
 	// Refused are the reasons why records were not written, at most maxRefused.
 	Refused []string
@@ -101,7 +101,7 @@ type importing struct {
 // progress is the body of the document of an import.
 type progress struct {
 	Pages int64 `json:"pages"`
-	// Empty reports that the memory was empty before the import.
+	// Empty reports whether the memory was empty before the import.
 	Empty bool `json:"empty,omitempty"`
 	// Run identifies the import, "" for an import that an older version began.
 	Run string `json:"run,omitempty"`

@@ -90,7 +90,7 @@ func next(ctx context.Context, files *tar.Reader) (name string, data []byte, err
 	case head.Typeflag != tar.TypeReg:
 		return "", nil, damaged("%q is not a regular file", head.Name)
 	case head.Size > maxEntry:
-		return "", nil, damaged("%q has %d bytes, more than %d", head.Name, head.Size, int64(maxEntry))
+		return "", nil, damaged("%q is too large: %d bytes (limit %d)", head.Name, head.Size, int64(maxEntry))
 	}
 	// The size in the header is not trusted: the buffer grows with the data that is read.
 	var b bytes.Buffer

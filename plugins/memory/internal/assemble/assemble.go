@@ -34,7 +34,7 @@ type Options struct {
 	IndexDir func() (string, error)
 	// Language is the language of the texts; see [fulltext.Languages].
 	Language string
-	// ReadOnly reports that IndexDir must not be written.
+	// ReadOnly reports whether IndexDir must not be written.
 	ReadOnly bool
 	Logger   *slog.Logger
 }

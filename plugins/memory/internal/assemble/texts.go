@@ -37,7 +37,7 @@ type text struct {
 type texts struct {
 	o Options
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	index  *fulltext.Index
 	seq    int64 // the last change of the index
 	after  seen  // the changes that it includes
@@ -315,10 +315,10 @@ func nameOf(key string) string {
 	return base
 }
 
-// forget removes the file with a name, unless it has the number but.
-func (t *texts) forget(n name, but int64) error {
+// forget removes the file with a name, unless its number is except.
+func (t *texts) forget(n name, except int64) error {
 	old := t.byName[n]
-	if old == nil || old.id == but {
+	if old == nil || old.id == except {
 		return nil
 	}
 	delete(t.byName, n)

@@ -20,12 +20,12 @@ type Database interface {
 	// AddParts adds parts to a content that no blob has yet, and returns its id; the first
 	// part has the number from. "" is the id of a new content. The parts are kept for a day.
 	AddParts(ctx context.Context, id string, from int, parts [][]byte) (string, error)
-	// Publish makes a content that of a blob, which replaces an existing one. c.Parts are
-	// added first, the first of which has the number from. The error is that of
-	// [Expired] if earlier parts were removed.
+	// Publish adds c.Parts to the content, the first with the number from, and then makes
+	// the content the blob's, in place of an existing one. It fails with [Expired] if
+	// earlier parts were removed.
 	Publish(ctx context.Context, b store.BlobInfo, c Content, from int) error
-	// Open returns the content of a blob with its first parts. The error is that of
-	// [Missing] if it does not exist.
+	// Open returns the content of a blob with its first parts. It fails with
+	// [Missing] if the blob does not exist.
 	Open(ctx context.Context, name string) (Content, error)
 	// ReadParts returns parts of a content from a number on.
 	ReadParts(ctx context.Context, id string, from int) ([][]byte, error)
@@ -105,7 +105,7 @@ func (p *Parts) Get(ctx context.Context, name string) (io.ReadCloser, error) {
 
 // partReader reads the parts of a content.
 type partReader struct {
-	ctx      context.Context //nolint:containedctx // that of Get, as Read has none
+	ctx      context.Context //nolint:containedctx // the context of Get: Read has no parameter for one
 	from     Database
 	name, id string
 	parts    [][]byte

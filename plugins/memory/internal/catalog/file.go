@@ -25,13 +25,13 @@ type File struct {
 	Schema      json.RawMessage `json:"schema,omitempty"`
 	Partition   json.RawMessage `json:"partition,omitempty"`
 	Metadata    json.RawMessage `json:"metadata,omitempty"`
-	// Base reports that a file of a managed table has each key once and no
+	// Base reports whether a file of a managed table has each key once and no
 	// deletions. FirstVersion and LastVersion are the range of its changes.
 	Base         bool          `json:"base,omitempty"`
 	FirstVersion int64         `json:"first_version,omitempty"`
 	LastVersion  int64         `json:"last_version,omitempty"`
 	TrackedAt    clock.Instant `json:"tracked_at"`
-	// Damaged reports that the document is damaged; only Table and Path are set.
+	// Damaged reports whether the document is damaged; only Table and Path are set.
 	Damaged bool `json:"-"`
 }
 

@@ -29,7 +29,7 @@ type Snapshot struct {
 	// Call is NewSnapshot.Call.
 	Call      string        `json:"call,omitempty"`
 	CreatedAt clock.Instant `json:"created_at"`
-	// Damaged reports that the document is damaged; only ID and Table are set.
+	// Damaged reports whether the document is damaged; only ID and Table are set.
 	Damaged bool `json:"-"`
 }
 

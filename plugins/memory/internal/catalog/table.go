@@ -21,14 +21,14 @@ type Table struct {
 	PrimaryKey  []string        `json:"primary_key,omitempty"`
 	PartitionBy []string        `json:"partition_by,omitempty"`
 	Metadata    json.RawMessage `json:"metadata,omitempty"`
-	// Managed reports that the table belongs to package tabular.
+	// Managed reports whether the table belongs to package tabular.
 	Managed bool `json:"managed,omitempty"`
 	// Version is the last change of a managed table's rows that the last
 	// consolidation included.
 	Version   int64         `json:"version,omitempty"`
 	CreatedAt clock.Instant `json:"created_at"`
 	UpdatedAt clock.Instant `json:"updated_at"`
-	// Damaged reports that the document is damaged; only Name is set.
+	// Damaged reports whether the document is damaged; only Name is set.
 	Damaged bool `json:"-"`
 }
 

@@ -129,8 +129,8 @@ func (c *checked) Read(p []byte) (int, error) {
 // Named returns which of the hashes are in use.
 type Named func(ctx context.Context, hashes []string) (map[string]bool, error)
 
-// Sweep removes unused blobs. It first finds candidates, of which there are few,
-// and checks these again while writers wait.
+// Sweep removes unused blobs. It first finds candidates, usually few, and then
+// checks them again while writers wait.
 func (s *Store) Sweep(ctx context.Context, named Named) error {
 	var batch []string
 	flush := func() error {

@@ -73,8 +73,8 @@ func (b *backlog) wait(ctx context.Context) error {
 	return b.until(ctx, func() bool { return b.done >= added })
 }
 
-// until waits for a condition, which is called with b.mu held. The error is that of the
-// context.
+// until waits until a condition holds, which is called with b.mu held. It returns the
+// context's error if the context ends first.
 func (b *backlog) until(ctx context.Context, holds func() bool) error {
 	for {
 		b.mu.Lock()

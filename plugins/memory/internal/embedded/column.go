@@ -19,7 +19,7 @@ func (t *text) Scan(v any) error {
 	case []byte:
 		*t = text{string(v), true}
 	default:
-		return fmt.Errorf("read a text: it is a %T", v)
+		return fmt.Errorf("read a text: unexpected type %T", v)
 	}
 	return nil
 }
@@ -36,7 +36,7 @@ func (n *number) Scan(v any) error {
 	case int32:
 		n.Int64 = int64(v)
 	default:
-		return fmt.Errorf("read a number: it is a %T", v)
+		return fmt.Errorf("read a number: unexpected type %T", v)
 	}
 	return nil
 }

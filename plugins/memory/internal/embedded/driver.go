@@ -305,7 +305,7 @@ func (d *Driver) SearchText(ctx context.Context, q store.TextQuery) (store.TextP
 	return d.entries.searchText(ctx, q)
 }
 
-// FiltersText reports that SearchText applies the filter.
+// FiltersText reports whether SearchText applies the filter.
 func (d *Driver) FiltersText() bool { return true }
 
 // Statistics returns the statistics of the live entries for a query, so that other texts can be ranked together with

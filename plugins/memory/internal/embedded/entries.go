@@ -37,7 +37,7 @@ type entries struct {
 	index   *fulltext.Index
 	applied int64 // the last change applied when the index was opened
 	expiry  expiry
-	// stale reports that the index's files may lack a change; see markStale.
+	// stale reports whether the index's files may lack a change; see markStale.
 	stale  bool
 	marked bool // this process has written its mark; see batch.next
 	closed bool

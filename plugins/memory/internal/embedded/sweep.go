@@ -87,7 +87,7 @@ func (m *entries) sweepGone(ctx context.Context) error {
 	})
 }
 
-// indexWatermark returns the change up to which the index does not need removals.
+// indexWatermark returns the number of the last change whose removals the index no longer needs.
 func (m *entries) indexWatermark(ctx context.Context) (int64, error) {
 	m.mu.Lock()
 	index := m.index

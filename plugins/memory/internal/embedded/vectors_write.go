@@ -183,9 +183,9 @@ func (x *vectors) markStale(err error, writes []*store.RowWrite) {
 }
 
 // mark returns the first change of this process to a collection: a row of vectors_gone
-// with a negative id, chosen at random. The companion file has the last mark, too, and
-// so recognizes rows that were replaced by those of a copy, in which other changes have
-// the same numbers.
+// with a negative id, chosen at random. The companion file has the last mark, too, so
+// it notices if a copy has replaced the database, where other changes can have the same
+// numbers.
 func (x *vectors) mark(ctx context.Context, tx store.Tx, collection string) ([]change, error) {
 	x.mu.Lock()
 	marked := x.marked[collection]

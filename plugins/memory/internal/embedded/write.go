@@ -33,7 +33,7 @@ type batch struct {
 	m   *entries
 	tx  store.Tx
 	now int64
-	// marked says that this transaction has the mark of this process.
+	// marked reports whether the transaction has this process's mark.
 	marked bool
 }
 
@@ -256,8 +256,8 @@ func (b *batch) forget(ctx context.Context, id int64) (seq int64, err error) {
 
 // next returns the number of the next change. The first change of a process is a
 // mark: a row of ltm_gone with a negative id, chosen at random. The index has the
-// last mark, too, and so recognizes rows that were replaced by those of a copy, in
-// which other changes have the same numbers.
+// last mark, too, so it notices if a copy has replaced the database, where other
+// changes can have the same numbers.
 func (b *batch) next(ctx context.Context) (int64, error) {
 	b.m.mu.Lock()
 	marked := b.m.marked || b.marked

@@ -74,11 +74,11 @@ func IsClosed(path string, logs ...string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	noted, err := os.ReadFile(path + closedSuffix)
+	content, err := os.ReadFile(path + closedSuffix)
 	if err != nil {
 		return false, nil //nolint:nilerr // as if it were torn
 	}
-	sum, format, _ := strings.Cut(strings.TrimSpace(string(noted)), " ")
+	sum, format, _ := strings.Cut(strings.TrimSpace(string(content)), " ")
 	actual, err := headerSum(path)
 	if err != nil || actual != sum {
 		return false, nil //nolint:nilerr // opening the database reports it

@@ -33,7 +33,7 @@ type Engine struct {
 	life context.Context //nolint:containedctx // it cancels a running open
 	end  context.CancelFunc
 
-	mu       sync.Mutex // guards what follows and the sessions' counts
+	mu       sync.Mutex // guards the fields below and the sessions' counts
 	open     *session
 	previous *session      // the session that was discarded last
 	opened   chan struct{} // closed when the database is first open

@@ -17,15 +17,15 @@ import (
 // database an error instead of an empty memory.
 const identityFile = "database.id"
 
-// notedIdentity returns the identity of the folder's database, "" for a new
+// readIdentity returns the identity of the folder's database, "" for a new
 // folder. A power cut can leave zeros in the file: it is written when the
 // database is created, and its name can be on disk before its content.
-func notedIdentity(dir string) (string, error) {
-	noted, err := os.ReadFile(filepath.Join(dir, identityFile))
+func readIdentity(dir string) (string, error) {
+	stored, err := os.ReadFile(filepath.Join(dir, identityFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", fmt.Errorf("read the identity of the memory: %w", err)
 	}
-	return strings.Trim(string(noted), "\x00"), nil
+	return strings.Trim(string(stored), "\x00"), nil
 }
 
 // checkThere returns an error if the database is missing, empty or not a regular
@@ -45,13 +45,13 @@ func checkThere(dir, path string) error {
 	return nil
 }
 
-// noteIdentity writes the identity of a database in a new folder, and returns an
+// writeIdentity writes the identity of a database in a new folder, and returns an
 // error for the database of another folder.
-func noteIdentity(dir, noted, identity string) error {
+func writeIdentity(dir, stored, identity string) error {
 	switch {
-	case noted == identity:
+	case stored == identity:
 		return nil
-	case !strings.HasPrefix(identity, noted): // else its end is missing
+	case !strings.HasPrefix(identity, stored): // else its end is missing
 		return lostDatabase(dir, "was replaced by another one")
 	}
 	path := filepath.Join(dir, identityFile)

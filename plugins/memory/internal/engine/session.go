@@ -20,7 +20,7 @@ type session struct {
 	reads    *statements
 	writer   *writer
 	identity string
-	// beforeWrite calls that of handles once.
+	// beforeWrite calls handles.BeforeWrite once.
 	beforeWrite func()
 
 	// Guarded by Engine.mu: the number of calls that use the session, and whether
@@ -52,8 +52,8 @@ func openSession(ctx context.Context, o Options) (*session, error) {
 		return s, nil
 	}
 	path := filepath.Join(o.Dir, o.Driver.File())
-	noted, err := notedIdentity(o.Dir)
-	if err == nil && noted != "" {
+	stored, err := readIdentity(o.Dir)
+	if err == nil && stored != "" {
 		err = checkThere(o.Dir, path)
 	}
 	if err != nil {
@@ -70,7 +70,7 @@ func openSession(ctx context.Context, o Options) (*session, error) {
 	s.handles.Read.SetMaxIdleConns(connections)
 	conn, err := s.prepare(ctx, o, path)
 	if err == nil {
-		if err = noteIdentity(o.Dir, noted, s.identity); err != nil {
+		if err = writeIdentity(o.Dir, stored, s.identity); err != nil {
 			err = errors.Join(err, conn.Close())
 		}
 	}
@@ -95,7 +95,7 @@ func (s *session) beforeCommit() error {
 // openReadOnly opens the database without changing anything.
 func (s *session) openReadOnly(ctx context.Context, o Options) error {
 	path := filepath.Join(o.Dir, o.Driver.File())
-	noted, err := notedIdentity(o.Dir)
+	stored, err := readIdentity(o.Dir)
 	if err == nil {
 		err = checkThere(o.Dir, path)
 	}
@@ -111,7 +111,7 @@ func (s *session) openReadOnly(ctx context.Context, o Options) error {
 	if err = schema.Check(ctx, db, o.Driver.Dialect()); err == nil {
 		err = db.QueryRowContext(ctx, "SELECT id FROM tea_identity").Scan(&s.identity)
 	}
-	if err == nil && !strings.HasPrefix(s.identity, noted) {
+	if err == nil && !strings.HasPrefix(s.identity, stored) {
 		err = lostDatabase(o.Dir, "was replaced by another one")
 	}
 	if err == nil {

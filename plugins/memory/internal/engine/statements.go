@@ -21,7 +21,7 @@ type preparer interface {
 type statements struct {
 	on preparer
 
-	mu      sync.Mutex // guards what follows and the statements' counts
+	mu      sync.Mutex // guards the fields below and the statements' counts
 	byQuery map[string]*statement
 	closed  bool
 }

@@ -22,7 +22,7 @@ type tx struct {
 	open   map[*txRows]struct{}
 	// appended has the rows that are not written yet, by table.
 	appended map[string][][]any
-	tables   []string // of appended, in the order of their first rows
+	tables   []string // the keys of appended, in the order of their first rows
 }
 
 func newTx(w *writer) *tx {

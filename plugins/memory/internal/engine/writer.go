@@ -31,12 +31,12 @@ type writer struct {
 	// checkpoint writes the log into the database; nil if the database does this
 	// itself.
 	checkpoint func(context.Context, *sql.Conn) error
-	// altered reports that the schema was changed since the last checkpoint.
+	// altered reports whether the schema was changed since the last checkpoint.
 	altered bool
 	logger  *slog.Logger
 	queue   chan *write
 	done    chan struct{}
-	// uncertain reports that a transaction could not be rolled back and can still
+	// uncertain reports whether a transaction could not be rolled back and can still
 	// be open: a write without BEGIN would join it.
 	uncertain bool
 

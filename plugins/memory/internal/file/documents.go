@@ -50,7 +50,7 @@ type FoundDocuments struct {
 	// Searched is the number of files that were read, Skipped the number of files
 	// that are not valid JSON or YAML, too large or damaged.
 	Searched, Skipped int
-	// Truncated reports that the limit or the deadline ended the search.
+	// Truncated reports whether the limit or the deadline ended the search.
 	Truncated bool
 }
 

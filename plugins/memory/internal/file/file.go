@@ -103,7 +103,7 @@ type File struct {
 	// Hidden reports whether the session has expired without being archived (see
 	// Options.Hidden), or the file itself is archived.
 	Hidden bool `json:"-"`
-	// Damaged reports that the document is damaged; only Path is set then.
+	// Damaged reports whether the document is damaged; only Path is set then.
 	Damaged bool `json:"-"`
 }
 

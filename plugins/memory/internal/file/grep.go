@@ -60,7 +60,7 @@ type Matches struct {
 	// Damaged are the paths of files whose content is damaged. They have no
 	// matches.
 	Damaged []string
-	// Truncated reports that a bound or the deadline ended the search, or that a
+	// Truncated reports whether a bound or the deadline ended the search, or that a
 	// line was longer than 1 MiB.
 	Truncated bool
 

@@ -34,7 +34,7 @@ type Stored struct {
 	File
 	// Created reports whether the path had no file.
 	Created bool
-	// Unchanged reports that the file already had this content, type and metadata,
+	// Unchanged reports whether the file already had this content, type and metadata,
 	// so nothing was written.
 	Unchanged bool
 }

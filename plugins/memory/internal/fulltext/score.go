@@ -41,7 +41,7 @@ type scorer struct {
 	*view
 	*window
 	clauses   []clause
-	lookup    []*clause // those of the current window that are looked up, by descending bound
+	lookup    []*clause // the clauses that are only looked up in the current window, by descending bound
 	wide      bool      // a clause has too many lists, so none is looked up
 	slope     float64
 	low, high uint32 // the current window

@@ -72,7 +72,7 @@ type stemHeap []*stemRun
 func (h stemHeap) Len() int           { return len(h) }
 func (h stemHeap) Less(i, j int) bool { return bytes.Compare(h[i].bytes, h[j].bytes) < 0 }
 func (h stemHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *stemHeap) Push(x any)        { *h = append(*h, x.(*stemRun)) } //nolint:forcetypeassert // of its own
+func (h *stemHeap) Push(x any)        { *h = append(*h, x.(*stemRun)) } //nolint:forcetypeassert // only stemRuns are pushed
 
 func (h *stemHeap) Pop() any {
 	last := len(*h) - 1

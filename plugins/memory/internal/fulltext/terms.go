@@ -110,12 +110,12 @@ func (l *tokens) add(token string, maxBytes int) bool {
 // Query is a parsed query. A document matches if it contains any of the words or
 // prefixes, and all of the phrases. The words of the phrases are among Words.
 type Query struct {
-	// Words have one or two stems each, of which a document must contain one.
+	// Words have one or two stems each; a document must contain one of them.
 	Words    [][]string
 	Prefixes []string
 	// Phrases are adjacent stems, with Gap for a stop word.
 	Phrases [][]string
-	// Cut reports that a part of the query was ignored because of its size.
+	// Cut reports whether a part of the query was ignored because of its size.
 	Cut bool
 }
 

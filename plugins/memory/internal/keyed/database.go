@@ -239,7 +239,7 @@ func (t *tx) put(s slot, r *row) {
 	t.set(feedKey(s.name.Feed, r.seq), []byte(rowKey(s.name)))
 }
 
-// delete replaces a row with a tombstone. swept reports that the record expired, which is not a deletion for other
+// delete replaces a row with a tombstone. swept reports whether the record expired, which is not a deletion for other
 // devices.
 func (t *tx) delete(s slot, swept bool) {
 	t.forget(s)

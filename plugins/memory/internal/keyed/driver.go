@@ -130,8 +130,8 @@ func (d *Database) toRows(ctx context.Context, pairs []Pair, noBody bool) ([]sto
 	return kept, nil
 }
 
-// again reads a row again whose value is missing. If the row has not changed, its value is lost, and the row is
-// damaged.
+// again reads a row whose value is missing once more. If the row has not changed, its value is lost, and the
+// row is damaged.
 func (d *Database) again(ctx context.Context, old store.Row) (now store.Row, gone bool, err error) {
 	found, err := d.o.DB.Get(ctx, rowKey(old.RecordName))
 	if err != nil || found[0] == nil {

@@ -14,7 +14,7 @@ const (
 	refTable        = 'R' // hash of a large value -> number of its rows, size
 	largeTable      = 'B' // hash -> large value
 	collectionTable = 'C' // collection of vectors -> dimension
-	forgottenTable  = 'G' // feed -> number up to which tombstones are removed
+	forgottenTable  = 'G' // feed -> tombstones up to this number are removed
 	fileTable       = 'F' // name of a blob -> its description
 	contentTable    = 'c' // name of a blob -> its content
 	indexTable      = 'X' // file of the text index -> its content

@@ -19,7 +19,7 @@ type Canonical struct {
 	Value    []byte // canonical JSON
 	Metadata string // canonical JSON, "" for none
 	Hash     string
-	// Inline reports that the value is small enough for its row.
+	// Inline reports whether the value is small enough for its row.
 	Inline bool
 	// ExpiresAt is in microseconds since 1970; 0 = never.
 	ExpiresAt int64

@@ -28,7 +28,7 @@ func isText(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune
 func CheckNamespace(namespace string) error {
 	switch {
 	case len(namespace) > maxNamespace:
-		return tea.Errorf(tea.ValidationError, "the namespace has %d bytes, more than %d", len(namespace), maxNamespace)
+		return tea.Errorf(tea.ValidationError, "the namespace is too long: %d bytes (limit %d)", len(namespace), maxNamespace)
 	case !isText(namespace):
 		return tea.Errorf(tea.ValidationError, "the namespace %q is not valid UTF-8", namespace)
 	case strings.ContainsFunc(namespace, unicode.IsControl):
@@ -42,7 +42,7 @@ func checkEntry(e store.Entry) error {
 	case e.Key == "":
 		return tea.Errorf(tea.ValidationError, "the key is empty")
 	case len(e.Key) > maxKey:
-		return tea.Errorf(tea.ValidationError, "the key has %d bytes, more than %d", len(e.Key), maxKey)
+		return tea.Errorf(tea.ValidationError, "the key is too long: %d bytes (limit %d)", len(e.Key), maxKey)
 	case !isText(e.Key):
 		return tea.Errorf(tea.ValidationError, "the key %q is not valid UTF-8", e.Key)
 	case e.TTL < 0:

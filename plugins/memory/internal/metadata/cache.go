@@ -23,7 +23,7 @@ const maxFields = 16
 type Cache struct {
 	reading sync.Mutex // held by the goroutine that reads fields
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	fields *fields    // nil until the first filter
 	// pending are the changes since the reading of fields began; nil if no fields
 	// are being read.

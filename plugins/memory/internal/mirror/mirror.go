@@ -41,7 +41,7 @@ type Page struct {
 	// Last is the number of the last change of any collection.
 	Last    int64
 	Changes []Change
-	// More reports that there can be further changes.
+	// More reports whether there can be further changes.
 	More bool
 }
 

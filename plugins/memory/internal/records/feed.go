@@ -159,8 +159,8 @@ func checkBounds(query store.ChangeQuery, forgotten, last int64) error {
 	return nil
 }
 
-// pageOf returns a page of records, of which there is one more than the query's limit if there are more. kept returns
-// false for a row that does not belong to the replica.
+// pageOf returns a page of records. all has one more than the query's limit if more records exist. kept returns false
+// for a row that does not belong to the replica.
 func pageOf(q store.ChangeQuery, all []store.Record, kept func(*store.Record) bool) store.ChangePage {
 	page := store.ChangePage{Last: q.After}
 	size := int64(0)

@@ -130,9 +130,9 @@ func (m *memory) tooLarge(r *store.Row) error {
 	metadata, document := d.Bounds()
 	switch {
 	case r.Feed == store.EntryFeed && metadata > 0 && len(r.Metadata) > metadata:
-		return tea.Errorf(tea.ValidationError, "the metadata of key %q has %d bytes, more than %d; store them as a part of the value", r.Key, len(r.Metadata), metadata)
+		return tea.Errorf(tea.ValidationError, "the metadata of key %q is too large: %d bytes (limit %d); store them as a part of the value", r.Key, len(r.Metadata), metadata)
 	case r.Feed == store.DocumentFeed && document > 0 && len(r.Body) > document:
-		return tea.Errorf(tea.ValidationError, "the body of %s %s has %d bytes, more than %d", r.Space, r.Key, len(r.Body), document)
+		return tea.Errorf(tea.ValidationError, "the body of %s %s is too large: %d bytes (limit %d)", r.Space, r.Key, len(r.Body), document)
 	}
 	return nil
 }

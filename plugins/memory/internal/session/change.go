@@ -116,7 +116,7 @@ func (s *Sessions) End(ctx context.Context, id string) (ended Session, changed b
 // Archive hides a session and its files; see End.
 func (s *Sessions) Archive(ctx context.Context, id, reason string) (archived Session, changed bool, err error) {
 	if reason == "" || len(reason) > maxReason {
-		return Session{}, false, tea.Errorf(tea.ValidationError, "the reason has 1 to %d bytes, not %d", maxReason, len(reason))
+		return Session{}, false, tea.Errorf(tea.ValidationError, "the reason must have 1 to %d bytes, not %d", maxReason, len(reason))
 	}
 	return s.change(ctx, id, func(have *Session, now time.Time) {
 		if have.expired(now) {

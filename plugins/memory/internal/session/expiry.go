@@ -18,7 +18,7 @@ import (
 type deadline struct {
 	archiving sync.Mutex // one goroutine archives; the others wait
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	known    bool
 	next     time.Time // zero = none
 	lowered  time.Time // the earliest expiry that was added since begin

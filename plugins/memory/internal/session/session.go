@@ -50,10 +50,10 @@ type Options struct {
 	Documents store.MetadataStore
 	Files     *file.Files
 	Clock     *clock.Clock
-	// ReadOnly reports that the documents are read-only. An expired session is then
+	// ReadOnly reports whether the documents are read-only. An expired session is then
 	// archived in results, but not in the documents.
 	ReadOnly bool
-	// Shared reports that other processes write the documents, too.
+	// Shared reports whether other processes write the documents, too.
 	Shared bool
 }
 
@@ -93,7 +93,7 @@ type Session struct {
 	// session.
 	ExpiresAt, ArchivedAt time.Time
 
-	// Damaged reports that parts of the document cannot be read; they are zero.
+	// Damaged reports whether parts of the document cannot be read; they are zero.
 	Damaged bool
 
 	place   string // orders sessions by creation
@@ -110,8 +110,8 @@ func (s Session) Prefix() string {
 	return prefix
 }
 
-// OfAnother reports whether the session belongs to a user other than the given
-// one; "" means any user.
+// OfAnother reports whether the session belongs to a user other than userID; ""
+// means any user.
 func (s Session) OfAnother(userID string) bool {
 	return userID != "" && s.UserID != "" && s.UserID != userID
 }

@@ -44,7 +44,7 @@ type Options struct {
 type Memory struct {
 	clock *clock.Clock
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	bounds  Bounds
 	entries map[name]*entry
 	used    *list.List // of *entry, most recently used first
@@ -97,11 +97,11 @@ func (m *Memory) Put(namespace, key string, value json.RawMessage, ttl time.Dura
 	defer m.mu.Unlock()
 	switch {
 	case key == "" || len(key) > maxKey || len(namespace) > maxKey:
-		return tea.Errorf(tea.ValidationError, "a key has 1 to %d bytes, a namespace at most as many", maxKey)
+		return tea.Errorf(tea.ValidationError, "a key must have 1 to %d bytes, and a namespace at most as many", maxKey)
 	case !utf8.ValidString(namespace+key) || strings.ContainsRune(namespace+key, utf8.RuneError): // which replaces other bytes in JSON
 		return tea.Errorf(tea.ValidationError, "the key %q (namespace %q) is not valid UTF-8", key, namespace)
 	case e.size() > m.bounds.Bytes:
-		return tea.Errorf(tea.ValidationError, "the value of key %q has %d bytes, more than the %d of the short-term memory (settings.memory.short_term.max_bytes); ltm.store keeps large values", key, len(value), m.bounds.Bytes)
+		return tea.Errorf(tea.ValidationError, "the value of key %q is too large for the short-term memory: %d bytes (limit %d, settings.memory.short_term.max_bytes); ltm.store keeps large values", key, len(value), m.bounds.Bytes)
 	}
 	now := m.clock.Now()
 	if ttl > 0 {

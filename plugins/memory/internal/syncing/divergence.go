@@ -9,8 +9,8 @@ import (
 
 // evidence is what decides which of two records is newer after the histories have diverged.
 type evidence struct {
-	// seen is the number up to which the remote's records are older than the device's,
-	// and read the number up to which an earlier version knew them; 0 = unknown.
+	// Records of the remote with numbers up to seen are older than the device's
+	// records; an earlier version of tea has read those up to read. 0 = unknown.
 	seen, read int64
 }
 

@@ -26,7 +26,7 @@ func isMark(name store.RecordName) bool {
 type mark struct {
 	Number int64  `json:"number"`
 	Token  string `json:"token"`
-	// Seen has the numbers up to which the device knew the changes of the remote, by feed or table. It lists only
+	// Seen has the number of the remote's last change that the device knew, by feed or table. It lists only
 	// numbers that increased since the previous mark.
 	Seen map[string]int64 `json:"seen,omitempty"`
 }
@@ -46,13 +46,13 @@ type history struct {
 // divergence is the state of a comparison of all records, which is needed if the remote does not continue the known
 // history.
 type divergence struct {
-	// Older reports that the remote is an older copy. Otherwise its state is
+	// Older reports whether the remote is an older copy. Otherwise its state is
 	// unknown, because an earlier version synchronised the device.
 	Older bool `json:"older"`
-	// Seen has the numbers up to which the changes of the remote are older than the
+	// Seen has the numbers of the remote's last changes that are older than the
 	// device's.
 	Seen map[string]int64 `json:"seen,omitempty"`
-	// Read has the numbers up to which an earlier version has read the remote.
+	// Read has the numbers of the last changes that an earlier version of tea has read from the remote.
 	Read map[string]int64 `json:"read,omitempty"`
 	// Begun lists the feeds whose numbers are no longer valid.
 	Begun []store.Feed `json:"begun,omitempty"`
@@ -67,8 +67,8 @@ func (h *history) last() string {
 	return h.Marks[len(h.Marks)-1].Token
 }
 
-// keptMarks is the age, in marks, up to which every mark is kept. Marks whose numbers are divisible by 2, 4, 8 and so
-// on are kept 2, 4, 8 times as long.
+// keptMarks is the number of recent marks that are all kept. Marks whose numbers are divisible by 2, 4, 8 and so on
+// are kept 2, 4, 8 times as long.
 const keptMarks = 8
 
 // add adds the mark with the written token.
@@ -327,8 +327,8 @@ func (b base) history(ctx context.Context) (*history, error) {
 	return h, nil
 }
 
-// synchronised returns the positions up to which an earlier version read the
-// feeds of the remote, and whether it synchronised with it.
+// synchronised returns the positions in the remote's feeds that an earlier version
+// of tea has reached, and whether it synchronised with the remote.
 func (b base) synchronised(ctx context.Context) (read map[string]int64, before bool, err error) {
 	known, _, err := b.after(ctx, "", 1)
 	if err != nil {

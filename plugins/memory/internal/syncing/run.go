@@ -64,7 +64,7 @@ type Result struct {
 	Refused []string
 	// Damaged is the number of records that could not be read.
 	Damaged int64
-	// Full reports that all records were compared, because one side no longer had
+	// Full reports whether all records were compared, because one side no longer had
 	// all deletions or the histories have diverged.
 	Full bool
 	// Restored is This or Other if that side is an older copy of itself, otherwise "".
@@ -91,7 +91,7 @@ const (
 	firstRecords = 64 // until record sizes are known
 	pageBytes    = 4 << 20
 	maxListed    = 100
-	// maxTries bounds how often records are compared again that others change meanwhile.
+	// maxTries bounds how often records that others change meanwhile are compared again.
 	maxTries = 20
 )
 
@@ -285,8 +285,8 @@ func (r *run) reconcile(ctx context.Context, names []store.RecordName) error {
 	return nil
 }
 
-// reconcileSome compares records that are read together, and compares records
-// again that others change meanwhile. It returns the size of the bodies on both
+// reconcileSome compares records that are read together, and repeats the comparison
+// of records that others change meanwhile. It returns the size of the bodies on both
 // sides.
 func (r *run) reconcileSome(ctx context.Context, names []store.RecordName) (size int64, err error) {
 	for range maxTries {

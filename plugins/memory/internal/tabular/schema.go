@@ -67,7 +67,7 @@ func checkTableName(name string) error {
 	lower := strings.ToLower(name)
 	switch {
 	case !identifier().MatchString(name):
-		return tea.Errorf(tea.ValidationError, "%q is not a valid table name: use at most 63 ASCII letters, digits and _, and no digit first", name)
+		return tea.Errorf(tea.ValidationError, "%q is not a valid table name: use at most 63 ASCII letters, digits and _, not beginning with a digit", name)
 	case slices.ContainsFunc([]string{reserved, "_tea_", "sqlite_", "duckdb_", "pragma_", "information_schema", "pg_"}, func(p string) bool { return strings.HasPrefix(lower, p) }),
 		lower == "json_each", lower == "json_tree": // a table would hide the function, which statements need
 		return reservedName(name)
@@ -95,14 +95,14 @@ func ParseSchema(raw json.RawMessage, primaryKey []string) ([]Column, error) {
 		return nil, err
 	}
 	if len(columns) == 0 || len(columns) > maxColumns {
-		return nil, tea.Errorf(tea.ValidationError, "a table has 1 to %d columns, not %d", maxColumns, len(columns))
+		return nil, tea.Errorf(tea.ValidationError, "a table must have 1 to %d columns, not %d", maxColumns, len(columns))
 	}
 	seen := map[string]bool{}
 	for _, c := range columns {
 		lower := strings.ToLower(c.Name)
 		switch {
 		case !identifier().MatchString(c.Name):
-			return nil, tea.Errorf(tea.ValidationError, "%q is not a valid column name: use at most 63 ASCII letters, digits and _, and no digit first", c.Name)
+			return nil, tea.Errorf(tea.ValidationError, "%q is not a valid column name: use at most 63 ASCII letters, digits and _, not beginning with a digit", c.Name)
 		case strings.HasPrefix(lower, reservedColumn):
 			return nil, tea.Errorf(tea.ValidationError, "column %q: names that begin with %s are reserved", c.Name, reservedColumn)
 		case lower == "true", lower == "false":

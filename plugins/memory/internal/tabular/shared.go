@@ -56,7 +56,7 @@ type TableState struct {
 }
 
 // Row is a row as a JSON object, with the number of its last change. Key identifies it
-// in the RowStore. Gone reports that it was removed.
+// in the RowStore. Gone reports whether it was removed.
 type Row struct {
 	Key  string
 	Seq  int64
@@ -93,9 +93,9 @@ type RowChange struct {
 	Writes []RowWrite
 	// Merge sets the members of existing rows to the members of the bodies.
 	Merge bool
-	// Atomic reports that nothing is written if a condition is not met.
+	// Atomic reports whether nothing is written if a condition is not met.
 	Atomic bool
-	// Where selects rows whose members are set to those of Set; nil = they are removed.
+	// Where selects rows. They get the members of Set; if Set is nil, they are removed.
 	Where Where
 	Set   json.RawMessage
 }

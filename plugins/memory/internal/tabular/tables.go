@@ -27,7 +27,7 @@ type Options struct {
 	// MaxFiles and MaxRows are the numbers of files and rows in the delta from
 	// which a table is consolidated automatically; default 64 and 100,000.
 	MaxFiles, MaxRows int
-	// ReadOnly reports that the engine and Dir are read-only.
+	// ReadOnly reports whether the engine and Dir are read-only.
 	ReadOnly bool
 	Logger   *slog.Logger
 }
@@ -49,7 +49,7 @@ type Tables struct {
 	reached func(step string)
 
 	opening sync.Mutex // held by the goroutine that opens the tables
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	opened  bool
 	byName  map[string]*table // by the name in lower case
 	calls   int               // since old calls were removed
@@ -84,7 +84,7 @@ type table struct {
 
 	merging sync.Mutex // one consolidation at a time
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	version int64      // the last number that was assigned
 	done    int64      // the last number that was committed
 	load    load

@@ -206,7 +206,7 @@ func (b *batch) linkBack() {
 	slices.SortFunc(links, func(a, b *backlink) int {
 		return cmp.Or(cmp.Compare(a.layer, b.layer), cmp.Compare(a.from, b.from), cmp.Compare(a.to.slot, b.to.slot))
 	})
-	var begins []int // of the links of each slot in each layer
+	var begins []int // where the links of each slot and layer begin
 	for i, link := range links {
 		if i == 0 || link.layer != links[i-1].layer || link.from != links[i-1].from {
 			begins = append(begins, i)

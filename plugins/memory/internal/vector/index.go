@@ -15,7 +15,7 @@ type Index struct {
 	// discarded is the reason why the file was not used.
 	discarded error
 
-	mu       sync.RWMutex // guards what follows
+	mu       sync.RWMutex // guards the fields below
 	gen      *generation
 	seq      int64
 	mark     int64

@@ -40,8 +40,8 @@ type Options struct {
 	// Owner identifies the rows, such as the identity of their database. A file
 	// written for another owner is not used.
 	Owner string
-	// Exact is the number of vectors up to which every search is an exact scan and
-	// no graph is built: 10,000 if zero, none if negative.
+	// Exact is the largest number of vectors for which every search is an exact scan
+	// and no graph is built: 10,000 if zero, none if negative.
 	Exact int
 	// M is the number of links of a vector in each layer of the graph, twice as
 	// many in the lowest: 16 if zero. If the M of the file differs, its graph is

@@ -87,8 +87,8 @@ type walk struct {
 	// are the found slots, least near first.
 	open heap
 	best heap
-	// top are the k nearest of best, least near first; limit is the similarity up
-	// to which slack continues.
+	// top are the k nearest of best, least near first; limit is the least similarity
+	// at which the search still continues because of slack.
 	top   heap
 	limit float32
 
@@ -133,10 +133,10 @@ func (w *walk) descend(v *view, query *target, entry uint32, top, layer int) ite
 	return at
 }
 
-// slack is the factor of the squared distance of the k-th nearest slot up to
-// which a search still visits slots. Among similar vectors these are fewer than
-// ef slots and cost nothing. If all vectors are about equally far from the query,
-// ef candidates would miss most of the nearest.
+// A search still visits slots whose squared distance is at most slack times the k-th
+// nearest slot's. Among similar vectors these are fewer than ef slots and cost
+// nothing. If all vectors are about equally far from the query, ef candidates would
+// miss most of the nearest.
 const slack = 1.09
 
 // layer searches one layer from the given slots and leaves the ef nearest slots

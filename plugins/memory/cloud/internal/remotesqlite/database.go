@@ -34,7 +34,7 @@ type database struct {
 	writes   atomic.Int64
 	turn     chan struct{} // held by the writer
 
-	prepareLock chan struct{} // guards what follows
+	prepareLock chan struct{} // guards the fields below
 	prepared    bool
 	fullText    bool // FTS5 is available
 }

@@ -402,7 +402,7 @@ func (d *database) CountDocuments(ctx context.Context, q store.DocumentQuery) (i
 
 func (d *database) Close() error { return d.server.Close() }
 
-// maxArgs is the number of parameters up to which each has its own placeholder. D1 allows 100.
+// maxArgs is the maximum number of parameters that get a placeholder each. D1 allows 100.
 const maxArgs = 90
 
 // packed returns a statement with its parameters as text, which the statement casts to numbers. Many parameters become

@@ -69,7 +69,7 @@ func (s rowStore) page(ctx context.Context, order, condition string, limit int, 
 	return p, err
 }
 
-// Read returns a page of rows. The stable order is that of their keys.
+// Read returns a page of rows. The stable order is by key.
 func (s rowStore) Read(ctx context.Context, q tabular.RowQuery) (tabular.RowPage, error) {
 	if q.Stable {
 		return s.page(ctx, "key", "", q.Limit, q.Table, q.Position)
@@ -262,7 +262,7 @@ func listsOf(rc *tabular.RowChange) (all []rowList, err error) {
 const metSQL = " FROM json_each(%s) AS j WHERE json_extract(j.value, '$[2]') %s IN (-1, coalesce((SELECT r.seq FROM tea_rows AS r WHERE r.name = ?2 AND r.key = json_extract(j.value, '$[0]')), 0))"
 
 // addList adds the statements of a list, whose first write has the number offset+1 after
-// the last change, and the result of which rows exist with which numbers.
+// the last change, and a query for the rows that exist and their numbers.
 func (c *change) addList(rc *tabular.RowChange, list rowList, offset int) {
 	arg := c.arg(list.text)
 	c.results = append(c.results, "json((SELECT json_group_array(json_array(j.key, r.seq)) FROM json_each("+arg+") AS j JOIN tea_rows AS r ON r.name = ?2 AND r.key = json_extract(j.value, '$[0]')))")

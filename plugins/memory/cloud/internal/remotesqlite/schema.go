@@ -107,7 +107,7 @@ func (d *database) prepare(ctx context.Context) error {
 	settings, err := d.readSettings(ctx)
 	if isQueryError(err) { // the tables do not exist
 		if d.readOnly != "" {
-			return tea.Errorf(tea.NotFound, "there is no memory in the database, and it is only read: %s", d.readOnly)
+			return tea.Errorf(tea.NotFound, "there is no memory in the database, which is opened read-only: %s", d.readOnly)
 		}
 		if err = d.create(ctx); err == nil {
 			settings, err = d.readSettings(ctx)

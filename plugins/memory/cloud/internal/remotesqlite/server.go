@@ -31,7 +31,7 @@ type Server interface {
 // WithRemedy adds to an error how to fix a refused token.
 func WithRemedy(err error) error {
 	if e := new(tea.Error); errors.As(err, &e) && e.Type == tea.PermissionDenied {
-		e.Message += "; check settings.memory.token: it can have expired, or lack the right to write"
+		e.Message += "; check settings.memory.token: it may have expired, or lack the right to write"
 	}
 	return err
 }

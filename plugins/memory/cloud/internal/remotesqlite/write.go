@@ -41,7 +41,7 @@ const (
 	metadata    = "json_extract(j.value, '$[7]')"
 	hash        = "json_extract(j.value, '$[8]')"  // of an entry; the text of a vector
 	size        = "json_extract(j.value, '$[9]')"  // of an entry; the dimension of a vector; the version of a document
-	created     = "json_extract(j.value, '$[10]')" // of an entry, as the next two
+	created     = "json_extract(j.value, '$[10]')" // this and the next two are of an entry
 	updated     = "json_extract(j.value, '$[11]')"
 	expires     = "json_extract(j.value, '$[12]')"
 	dimension   = "(SELECT dimension FROM vector_collections WHERE name = json_extract(j.value, '$[0]'))"

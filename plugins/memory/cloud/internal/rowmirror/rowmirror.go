@@ -80,7 +80,7 @@ func (m *Mirror) Select(ctx context.Context, query string, bounds store.Sandbox)
 	return m.engine.Select(ctx, query, bounds)
 }
 
-// maxRounds bounds how often tables are read again that change meanwhile.
+// maxRounds bounds how often tables that change meanwhile are read again.
 const maxRounds = 20
 
 // refresh updates the copies of the tables to one point in time.

@@ -20,7 +20,8 @@ type Remote struct {
 	Settings map[string]any
 	// Option adds the engine to the bundle.
 	Option memory.Option
-	// NoTables reports that the memory has no tables of data.*, and NoFullText that ltm.search accepts no text.
+	// NoTables reports whether the memory has no tables of data.*, and NoFullText whether ltm.search accepts no
+	// text.
 	NoTables, NoFullText bool
 	// TooLarge is the size of a text that is too large for a row of the memory, 0 = no limit.
 	TooLarge int
@@ -127,8 +128,8 @@ func (d Device) Values(namespace string) map[string]any {
 	params := map[string]any{"namespace": namespace, "limit": 1000}
 	for {
 		r := d.Do("ltm.list", params)
-		for _, e := range r["entries"].([]any) { //nolint:forcetypeassert // that is its schema
-			entry := e.(map[string]any) //nolint:forcetypeassert // that is its schema
+		for _, e := range r["entries"].([]any) { //nolint:forcetypeassert // as the schema says
+			entry := e.(map[string]any) //nolint:forcetypeassert // as the schema says
 			values[entry["key"].(string)] = entry["value"]
 		}
 		next, _ := r["next_cursor"].(string)

@@ -26,7 +26,7 @@ type work struct {
 	Dir   string         `json:"dir"`
 	Sync  map[string]any `json:"sync"`
 	Round int            `json:"round"`
-	// Tables reports that the remote has tables.
+	// Tables reports whether the remote has tables.
 	Tables bool `json:"tables"`
 }
 
@@ -121,7 +121,7 @@ func Kill(t *testing.T, r Remote) {
 		}
 		rows := map[string]any{}
 		for id, row := range d.rows("readings") {
-			rows[id] = row.(map[string]any)["value"] //nolint:forcetypeassert // that is its schema
+			rows[id] = row.(map[string]any)["value"] //nolint:forcetypeassert // as the schema says
 		}
 		if diff := cmp.Diff(want, rows); diff != "" {
 			t.Errorf("rows of %s (-want +got):\n%s", name, diff)

@@ -16,13 +16,13 @@ func (d Device) stored(r Remote) map[string]any {
 		all["entry "+key] = version
 		all["file "+key] = d.Do("memory.file_retrieve", map[string]any{"path": key})["content"]
 	}
-	for _, found := range d.Do("vector.query", map[string]any{"embedding": []float64{1, 0}, "k": 100})["results"].([]any) { //nolint:forcetypeassert // that is its schema
-		item := found.(map[string]any) //nolint:forcetypeassert // that is its schema
+	for _, found := range d.Do("vector.query", map[string]any{"embedding": []float64{1, 0}, "k": 100})["results"].([]any) { //nolint:forcetypeassert // as the schema says
+		item := found.(map[string]any) //nolint:forcetypeassert // as the schema says
 		all[fmt.Sprint("vector ", item["id"])] = item["text"]
 	}
 	if !r.NoTables {
 		for id, row := range d.rows("Versions") {
-			all["row "+id] = row.(map[string]any)["v"] //nolint:forcetypeassert // that is its schema
+			all["row "+id] = row.(map[string]any)["v"] //nolint:forcetypeassert // as the schema says
 		}
 	}
 	return all

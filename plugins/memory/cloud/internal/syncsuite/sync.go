@@ -41,11 +41,11 @@ func twoDevices(t *testing.T, r Remote) {
 		}
 		d.Same(what, d.Do("ltm.retrieve", map[string]any{"namespace": "team", "key": "k"}), map[string]any{"value": "harbor one", "metadata": map[string]any{"from": "a"}})
 		if what != "the server" || !r.NoFullText {
-			if n := len(d.Do("ltm.search", map[string]any{"namespace": "team", "query": "harbors"})["results"].([]any)); n != 1 { //nolint:forcetypeassert // that is its schema
+			if n := len(d.Do("ltm.search", map[string]any{"namespace": "team", "query": "harbors"})["results"].([]any)); n != 1 { //nolint:forcetypeassert // as the schema says
 				t.Errorf("%s finds %d entries", what, n)
 			}
 		}
-		if n := len(d.Do("vector.query", map[string]any{"embedding": []float64{1, 0}})["results"].([]any)); n != 1 { //nolint:forcetypeassert // that is its schema
+		if n := len(d.Do("vector.query", map[string]any{"embedding": []float64{1, 0}})["results"].([]any)); n != 1 { //nolint:forcetypeassert // as the schema says
 			t.Errorf("%s finds %d vectors", what, n)
 		}
 		d.Same(what, d.Do("memory.file_retrieve", map[string]any{"path": "note.md"}), map[string]any{"content": "# text"})

@@ -12,8 +12,8 @@ import (
 func (d Device) rows(table string) map[string]any {
 	d.t.Helper()
 	all := map[string]any{}
-	for _, row := range d.Do("data.query", map[string]any{"sql": "SELECT * FROM " + table, "max_rows": 10_000})["rows"].([]any) { //nolint:forcetypeassert // that is its schema
-		r := row.(map[string]any) //nolint:forcetypeassert // that is its schema
+	for _, row := range d.Do("data.query", map[string]any{"sql": "SELECT * FROM " + table, "max_rows": 10_000})["rows"].([]any) { //nolint:forcetypeassert // as the schema says
+		r := row.(map[string]any) //nolint:forcetypeassert // as the schema says
 		all[fmt.Sprint(r["id"])] = row
 	}
 	return all
@@ -103,13 +103,13 @@ func tooLarge(t *testing.T, r Remote) {
 	refused := func(what string, result map[string]any) {
 		t.Helper()
 		all := fmt.Sprint(result["refused"])
-		if n := len(result["refused"].([]any)); n != 2 || strings.Count(all, "huge") < 2 || strings.Count(all, "larger than the store accepts") != 2 { //nolint:forcetypeassert // that is its schema
+		if n := len(result["refused"].([]any)); n != 2 || strings.Count(all, "huge") < 2 || strings.Count(all, "larger than the store accepts") != 2 { //nolint:forcetypeassert // as the schema says
 			t.Errorf("%s refuses %d: %.2000s", what, n, all)
 		}
 		if diff := cmp.Diff(map[string]any{"a": "1", "z": "3"}, shared.texts()); diff != "" {
 			t.Errorf("%s (-want +got):\n%.2000s", what, diff)
 		}
-		if n := len(shared.Do("vector.query", map[string]any{"embedding": []float64{1, 0}})["results"].([]any)); n != 2 { //nolint:forcetypeassert // that is its schema
+		if n := len(shared.Do("vector.query", map[string]any{"embedding": []float64{1, 0}})["results"].([]any)); n != 2 { //nolint:forcetypeassert // as the schema says
 			t.Errorf("%s stores %d vectors", what, n)
 		}
 	}
@@ -125,7 +125,7 @@ func tooLarge(t *testing.T, r Remote) {
 func (d Device) texts() map[string]any {
 	all := map[string]any{}
 	for id, row := range d.rows("texts") {
-		all[id] = row.(map[string]any)["text"] //nolint:forcetypeassert // that is its schema
+		all[id] = row.(map[string]any)["text"] //nolint:forcetypeassert // as the schema says
 	}
 	return all
 }

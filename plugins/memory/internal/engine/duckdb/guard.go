@@ -45,7 +45,7 @@ type scope struct {
 	outer   *scope
 	ctes    map[string]relation
 	aliases map[string]int // name -> size
-	columns int            // of the FROM, so far
+	columns int            // the columns of the FROM that were read so far
 	starred int            // columns that stars in the select list add
 }
 
@@ -161,7 +161,7 @@ func (g *guard) fields(o map[string]any, s *scope, but ...string) (size int, err
 			continue
 		}
 		if !parts[key] {
-			return size, g.denied(o, "the part "+strconv.Quote(key)+" of a query", "it is not known to be harmless")
+			return size, g.denied(o, "the part "+strconv.Quote(key)+" of a query", "it is not known to be safe")
 		}
 		n, err := g.walk(o[key], s)
 		if size += n; err != nil {

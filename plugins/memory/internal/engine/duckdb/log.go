@@ -60,7 +60,7 @@ func cutLog(path string, refused error) (repaired string, err error) {
 	return "", nil
 }
 
-// repairLogs repairs the damage of which DuckDB would say nothing.
+// repairLogs repairs damage that DuckDB would not report.
 func repairLogs(path string) (repaired []string, err error) {
 	for _, log := range logs(path) {
 		one, err := engine.RepairLog(log, findDamage)
@@ -71,7 +71,7 @@ func repairLogs(path string) (repaired []string, err error) {
 	return repaired, nil
 }
 
-// findDamage returns the first damage of which DuckDB would say nothing, or nil.
+// findDamage returns the first damage that DuckDB would not report, or nil.
 func findDamage(log string) (*engine.Damage, error) {
 	file, err := os.Open(log)
 	if errors.Is(err, fs.ErrNotExist) {

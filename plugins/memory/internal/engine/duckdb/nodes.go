@@ -29,7 +29,7 @@ var expressions = map[string]map[string]bool{
 		WINDOW_FIRST_VALUE WINDOW_LAST_VALUE WINDOW_LEAD WINDOW_LAG WINDOW_NTH_VALUE WINDOW_FILL`),
 }
 
-// plain are nodes of which only the parts are checked: queries, the parts of a
+// plain are nodes that need no check besides their parts: queries, the parts of a
 // FROM, modifiers, orders, and details of types.
 var plain = words(`
 	SET_OPERATION_NODE RECURSIVE_CTE_NODE

@@ -161,7 +161,7 @@ func Failure(ctx context.Context, err error, timeout fmt.Stringer) error {
 	case errors.As(err, &typed):
 		return err
 	case errors.Is(context.Cause(ctx), errMemory):
-		return tea.Errorf(tea.ValidationError, "SQL: %w; let it read, sort or group less", errMemory)
+		return tea.Errorf(tea.ValidationError, "SQL: %w; read, sort or group less", errMemory)
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return tea.Errorf(tea.Timeout, "the query took longer than %v; restrict it, or raise its timeout: %w", timeout, ctx.Err())
 	case ctx.Err() != nil:

@@ -86,7 +86,7 @@ func Arguments(s store.Sandbox, used map[string]bool) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		if !used[name] {
-			return tea.Errorf(tea.ValidationError, "SQL: the query has no parameter $%s, for which there is an argument", name)
+			return tea.Errorf(tea.ValidationError, "SQL: the query has no parameter $%[1]s for the argument %[1]q", name)
 		}
 	}
 	return nil
@@ -97,7 +97,7 @@ func Arguments(s store.Sandbox, used map[string]bool) error {
 func Check(query string) error {
 	switch {
 	case len(query) > MaxQuery:
-		return tea.Errorf(tea.ValidationError, "the query has %d bytes, more than %d", len(query), MaxQuery)
+		return tea.Errorf(tea.ValidationError, "the query is too long: %d bytes (limit %d)", len(query), MaxQuery)
 	case !utf8.ValidString(query):
 		return tea.Errorf(tea.ValidationError, "the query is not valid UTF-8")
 	case strings.TrimSpace(query) == "":

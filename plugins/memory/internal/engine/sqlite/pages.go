@@ -171,7 +171,7 @@ func (l *log) read() (pages []uint32, complete bool, err error) {
 		complete = round == 0 || l.known && round == l.round+1
 		l.known, l.round, l.salt, l.next = true, round, salt, logHeader
 	}
-	var open []uint32 // of a transaction without its commit
+	var open []uint32 // pages of a transaction that has no commit yet
 	for at := l.next; ; at += frameHeader + l.size {
 		var frame [frameHeader]byte
 		if _, err := file.ReadAt(frame[:], at); errors.Is(err, io.EOF) {

@@ -20,7 +20,7 @@ type policy struct {
 	// views may read the tables below them: tables of main that are views, and the
 	// views of the sandbox. below collects these tables.
 	views, below map[string]bool
-	// own are names that the query defines and of which it reads no column. system
+	// own are names that the query defines without reading a column of them. system
 	// are SQLite's own tables; they are set by precompilation, which collects own.
 	own, system map[string]bool
 	refused     string
@@ -90,7 +90,7 @@ func (p *policy) readable(table, column, database, via string) bool {
 	return p.below[table] || database == "" && p.isOwn(table)
 }
 
-// isOwn reports whether a table of which no column is read can be a name that the
+// isOwn reports whether a table whose columns are not read can be a name that the
 // query defines. Precompilation collects these names: its database has no other
 // tables, so a name that is not SQLite's belongs to the query.
 func (p *policy) isOwn(table string) bool {

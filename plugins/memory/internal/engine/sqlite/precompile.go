@@ -23,13 +23,13 @@ type plan struct {
 	body string
 	// names and declared are the names and declared types of its columns.
 	names, declared []string
-	// own are the tables that it defines and of which it reads no column.
+	// own are the tables that it defines without reading a column of them.
 	own map[string]bool
 }
 
 // planned checks a query, or returns the cached result.
 func planned(ctx context.Context, conn *sql.Conn, plans *sandbox.Plans, query string, bounds store.Sandbox) (*plan, error) {
-	var version int64 // of the tables
+	var version int64 // the version of the tables
 	if err := conn.QueryRowContext(ctx, "PRAGMA main.schema_version").Scan(&version); err != nil {
 		return nil, err
 	}

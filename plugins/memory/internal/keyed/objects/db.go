@@ -7,7 +7,12 @@ import (
 	"sync"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/keyed"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/records"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
+
+// Engine is the value of settings.memory.engine for a memory in a Storage.
+const Engine = "objects"
 
 const (
 	// leafBytes is the size of a leaf without compression.
@@ -37,6 +42,13 @@ var _ keyed.DB = (*DB)(nil)
 // Open opens a database, without reading it. Close closes the storage.
 func Open(storage Storage) *DB {
 	return &DB{storage: storage, now: &snapshot{lockID: 1}, lockID: 1, leaves: map[string]pairs{}}
+}
+
+// Stores opens the memory in a storage, without reading it.
+func Stores(storage Storage, c store.Config) *store.Stores {
+	s := records.Open(keyed.Open(keyed.Options{DB: Open(storage), Now: c.Now, InlineBytes: c.InlineBytes, ReadOnly: c.ReadOnly}), c)
+	s.Acknowledged = "remote"
+	return s
 }
 
 func (d *DB) current() *snapshot {
