@@ -162,19 +162,23 @@ func (s *server) places() ([]place, error) {
 		return nil, err
 	}
 	owned := map[string]bool{}
-	for _, e := range entries {
-		if _, ok := owned[e.WorkflowFile]; !ok {
-			owned[e.WorkflowFile] = s.catalog.Owns(e.WorkflowFile)
+	last, own := "", false // most neighbours have the same file
+	entries = slices.DeleteFunc(entries, func(e *checkpoints.Entry) bool {
+		if e.WorkflowFile != last || last == "" {
+			last = e.WorkflowFile
+			var known bool
+			if own, known = owned[last]; !known {
+				own = s.catalog.Owns(last)
+				owned[last] = own
+			}
 		}
-	}
+		return !own
+	})
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	list := make([]place, 0, len(entries)+len(s.led.state.items))
 	listed := make(map[string]bool, len(s.led.state.items)+len(s.led.state.drops))
 	for _, e := range entries {
-		if !owned[e.WorkflowFile] {
-			continue
-		}
 		p := place{e.StartedAt, e.ID, e}
 		if it := s.led.state.items[e.ID]; it != nil {
 			p.at, listed[e.ID] = it.At, true
