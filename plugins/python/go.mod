@@ -2,7 +2,10 @@ module github.com/the-edge-agent/tea/plugins/python
 
 go 1.26.0
 
-require github.com/the-edge-agent/tea/sdk v0.1.0
+require (
+	github.com/google/go-cmp v0.7.0
+	github.com/the-edge-agent/tea/sdk v0.1.0
+)
 
 require (
 	github.com/fatih/color v1.13.0 // indirect
