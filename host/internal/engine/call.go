@@ -62,17 +62,29 @@ func (x *execution) action(ctx context.Context, b *graph.Action) (any, error) {
 	}
 	x.params = params
 	result, err := x.call(ctx, b.Uses, tea.ValuePayload(params), x.path, &x.trying)
-	var failure *tea.Error
-	if errors.As(err, &failure) {
-		if name, line := failure.CodeLine(); line > 0 {
-			if pos, ok := b.CodePos(name, line); ok {
-				located := *failure
-				located.Message = pos.String() + ": " + failure.Message
-				return nil, &located
-			}
-		}
+	if err != nil {
+		err = located(b, err)
 	}
 	return result, err
+}
+
+// located adds the position in the workflow file to an error in code that is a parameter.
+func located(b *graph.Action, err error) error {
+	var failure *tea.Error
+	if !errors.As(err, &failure) {
+		return err
+	}
+	name, line := failure.CodeLine()
+	if line == 0 {
+		return err
+	}
+	pos, ok := b.CodePos(name, line)
+	if !ok {
+		return err
+	}
+	at := *failure
+	at.Message = pos.String() + ": " + failure.Message
+	return &at
 }
 
 func (x *execution) scope(result any) scope {
