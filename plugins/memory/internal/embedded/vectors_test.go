@@ -145,12 +145,10 @@ func TestWhatIsNoVectorOfTheCollectionIsRefused(t *testing.T) {
 func TestCompanionFilesAreRebuilt(t *testing.T) {
 	eachVectors(t, func(t *testing.T, d *vectorDevice) {
 		random := rand.New(rand.NewPCG(1, 2))
-		items := make([]store.VectorItem, 150)
-		for i := range items {
-			items[i] = store.VectorItem{ID: fmt.Sprint(i), Embedding: []float32{random.Float32(), random.Float32(), random.Float32()}}
+		for i := range 50 {
+			d.put(t, store.VectorItem{ID: fmt.Sprint(i), Embedding: []float32{random.Float32(), random.Float32(), random.Float32()}})
 		}
-		d.put(t, items...)
-		query := store.VectorQuery{Embedding: []float32{1, 0.2, 0.4}, K: 150}
+		query := store.VectorQuery{Embedding: []float32{1, 0.2, 0.4}, K: 20}
 		before := d.near(t, query)
 		d.close()
 		files, err := filepath.Glob(filepath.Join(d.dir, "vectors", "*"))
@@ -161,17 +159,7 @@ func TestCompanionFilesAreRebuilt(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// The file ends with the vectors, 16 bytes each. A search reads them, and the
-		// codes before them, when it needs them.
-		zeros := func(at int) []byte {
-			b := bytes.Clone(data)
-			clear(b[len(b)-at:][:16])
-			return b
-		}
-		for name, broken := range map[string][]byte{
-			"missing": nil, "cut": data[:len(data)/2], "foreign": []byte("hello"),
-			"a vector": zeros(100 * 16), "a block": zeros(150*16 + 11_600),
-		} {
+		for name, broken := range map[string][]byte{"missing": nil, "cut": data[:len(data)/2], "foreign": []byte("hello")} {
 			if err := os.Remove(files[0]); err != nil {
 				t.Fatal(err)
 			}

@@ -34,7 +34,7 @@ func (ix *Index) next() job {
 	switch dead := g.tombstones(); {
 	case dead >= minTombstones && dead > int(g.count)/4:
 		return jobCompact
-	case g.live > ix.options.Exact && g.built.Load() < g.linkable():
+	case len(g.slots) > ix.options.Exact && g.built.Load() < g.linkable():
 		return jobInsert
 	}
 	return jobNone
@@ -69,15 +69,11 @@ func (ix *Index) work(ctx context.Context, written *savedState) error {
 	for ctx.Err() == nil {
 		ix.mu.Lock()
 		todo, v := ix.next(), ix.gen.viewAt(ix.seq)
-		damage := v.damaged()
-		if todo == jobNone || damage != nil {
+		if todo == jobNone {
 			close(ix.built)
 			ix.built = make(chan struct{})
 		}
 		ix.mu.Unlock()
-		if damage != nil {
-			return damage
-		}
 		var err error
 		switch todo {
 		case jobInsert:
@@ -171,13 +167,9 @@ func (ix *Index) compact(ctx context.Context, v *view) error {
 			continue
 		}
 		next.blocks[to>>blockBits].deletedAt[to%blockSlots].Store(last.deletedAt(slot))
-		next.live--
 		if id := last.id(slot); next.slots[id] == to { // unless it was replaced
 			delete(next.slots, id)
 		}
-	}
-	if err := v.damaged(); err != nil {
-		return err
 	}
 	ix.gen = next
 	return nil
@@ -186,14 +178,17 @@ func (ix *Index) compact(ctx context.Context, v *view) error {
 // copyTo copies the visible slots that were not moved yet, and returns the new
 // positions of all slots: math.MaxUint32 for removed ones.
 func (v *view) copyTo(ctx context.Context, next *generation, moved []uint32) ([]uint32, error) {
-	var buf []float32
 	for slot := uint32(len(moved)); slot < v.count; slot++ {
 		if slot%1024 == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		to := uint32(math.MaxUint32)
 		if v.visible(slot) {
-			to = next.add(v.id(slot), v.row(slot, &buf))
+			var err error
+			if to, err = next.add(v.id(slot), v.row(slot)); err != nil {
+				return nil, err
+			}
+			next.slots[v.id(slot)] = to
 		}
 		moved = append(moved, to)
 	}
@@ -205,11 +200,8 @@ func (v *view) copyTo(ctx context.Context, next *generation, moved []uint32) ([]
 func (ix *Index) WaitBuilt(ctx context.Context) error {
 	for {
 		ix.mu.RLock()
-		todo, settling, closed, damage := ix.next(), ix.built, ix.isClosed, ix.gen.damaged()
+		todo, settling, closed := ix.next(), ix.built, ix.isClosed
 		ix.mu.RUnlock()
-		if damage != nil {
-			return fmt.Errorf("wait for the vector index: %w", damage)
-		}
 		if closed {
 			return fmt.Errorf("wait for the vector index: %w", ErrClosed)
 		}

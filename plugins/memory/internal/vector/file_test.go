@@ -171,20 +171,7 @@ func ones(dimension int) []float32 {
 func TestFlippedBitIsNoticed(t *testing.T) {
 	t.Parallel()
 	good := smallFile(t)
-	// use reads all of the file, as searches do.
-	use := func(b []byte) error {
-		g, _, err := read(bytes.NewReader(b), int64(len(b)), mustDefaults(t))
-		if err != nil {
-			return err
-		}
-		v, buf := g.viewAt(1000), []float32(nil)
-		for slot := range v.count {
-			v.block(slot)
-			v.row(slot, &buf)
-		}
-		return g.damaged()
-	}
-	if err := use(good); err != nil {
+	if _, _, err := read(bytes.NewReader(good), int64(len(good)), mustDefaults(t)); err != nil {
 		t.Fatal(err)
 	}
 	// Every byte of the header, and one in five of the rest.
@@ -197,47 +184,8 @@ func TestFlippedBitIsNoticed(t *testing.T) {
 		}
 		b := bytes.Clone(good)
 		b[i] ^= 1 << (i % 8)
-		if use(b) == nil {
+		if _, _, err := read(bytes.NewReader(b), int64(len(b)), mustDefaults(t)); err == nil {
 			t.Errorf("byte %d of %d: not noticed", i, len(good))
-		}
-	}
-}
-
-// Blocks and vectors are read when they are used: a search must not return what
-// damage has made of them.
-func TestDamageThatASearchFindsIsReported(t *testing.T) {
-	t.Parallel()
-	good := smallFile(t)
-	var h header
-	if _, err := binary.Decode(good, binary.LittleEndian, &h); err != nil {
-		t.Fatal(err)
-	}
-	for name, at := range map[string]int64{"a block": headerSize + h.frontSize() + 600, "a vector": h.rowsAt() + 5*h.rowSize() + 2} {
-		b := bytes.Clone(good)
-		for i := range b[at:][:16] {
-			b[at+int64(i)] = 0
-		}
-		ix := reopened(t, b, smallOptions)
-		if ix.Discarded() != nil {
-			t.Fatal(ix.Discarded())
-		}
-		query := newSource(5, 4, 0.5).many(6)[5] // the vector itself
-		if _, err := ix.Search(t.Context(), query, 5, SearchOptions{Exact: true}); !errors.Is(err, ErrDamaged) {
-			t.Errorf("%s: %v", name, err)
-		}
-		if err := ix.WaitBuilt(t.Context()); !errors.Is(err, ErrDamaged) {
-			t.Errorf("%s: wait: %v", name, err)
-		}
-		if err := ix.Flush(); !errors.Is(err, ErrDamaged) {
-			t.Errorf("%s: flush: %v", name, err)
-		}
-		// The owner repeats everything.
-		if err := ix.Reset(); err != nil {
-			t.Fatal(err)
-		}
-		put(t, ix, 1, 1, query...)
-		if hits := search(t, ix, query, 1, SearchOptions{}); len(hits) != 1 || hits[0].ID != 1 {
-			t.Errorf("%s: %v", name, hits)
 		}
 	}
 }

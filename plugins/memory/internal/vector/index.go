@@ -3,7 +3,6 @@ package vector
 import (
 	"context"
 	"fmt"
-	"math"
 	"sync"
 )
 
@@ -107,7 +106,7 @@ func (ix *Index) Stats() Stats {
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()
 	return Stats{
-		Vectors: ix.gen.live, Tombstones: ix.gen.tombstones(), Graphed: int(ix.gen.built.Load()),
+		Vectors: len(ix.gen.slots), Tombstones: ix.gen.tombstones(), Graphed: int(ix.gen.built.Load()),
 		Watermark: ix.seq, Flushed: ix.saved.seq, Generation: ix.gen.number,
 	}
 }
@@ -124,11 +123,12 @@ func (ix *Index) Put(id, seq int64, vec []float32) error {
 	}
 	if err == nil {
 		err = ix.change(seq, func(g *generation) error {
-			if g.count == math.MaxUint32 {
-				return fmt.Errorf("%w: %d vectors and tombstones", ErrFull, g.count)
+			slot, err := g.add(id, row)
+			if err != nil {
+				return err
 			}
 			g.markDeleted(id, seq)
-			g.add(id, row)
+			g.slots[id] = slot
 			return nil
 		})
 	}
@@ -153,12 +153,11 @@ func (ix *Index) Delete(id, seq int64) error {
 
 // markDeleted turns the id's vector into a tombstone.
 func (g *generation) markDeleted(id, seq int64) {
-	slot, ok := g.slotOf()[id]
+	slot, ok := g.slots[id]
 	if !ok {
 		return
 	}
 	g.blocks[slot>>blockBits].deletedAt[slot%blockSlots].Store(seq)
-	g.live--
 	delete(g.slots, id)
 }
 
