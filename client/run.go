@@ -44,6 +44,9 @@ type Run struct {
 	ParentRun string `json:"parent_run,omitempty"`
 	// Question is the first question of a waiting run, in lists.
 	Question string `json:"question,omitempty"`
+	// Unchanged is set in lists that were asked for changes only; such a run has no
+	// other members than ID, Workflow and Status.
+	Unchanged bool `json:"unchanged,omitempty"`
 	// Attempts is the number of times that the run was continued after a failure.
 	Attempts      int       `json:"attempts,omitempty"`
 	NextAttemptAt time.Time `json:"next_attempt_at,omitzero"`

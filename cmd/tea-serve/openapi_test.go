@@ -72,14 +72,18 @@ func (d *description) resolve(v any) any {
 
 // find returns the operation of a request, which need not exist.
 func (d *description) find(method, path string) (operation map[string]any, place string) {
-	parts := strings.Split(path, "/")
-	for template, methods := range at(d.doc, "paths").(map[string]any) {
-		want := strings.Split(template, "/")
-		if len(want) != len(parts) || !matches(want, parts) {
-			continue
+	paths, parts := at(d.doc, "paths").(map[string]any), strings.Split(path, "/")
+	templates := []string{path} // one without parameters comes before one with
+	for template := range paths {
+		if want := strings.Split(template, "/"); len(want) == len(parts) && matches(want, parts) {
+			templates = append(templates, template)
 		}
-		op, _ := at(methods, strings.ToLower(method)).(map[string]any)
-		return op, method + " " + template
+	}
+	for _, template := range templates {
+		if methods := paths[template]; methods != nil {
+			op, _ := at(methods, strings.ToLower(method)).(map[string]any)
+			return op, method + " " + template
+		}
 	}
 	return nil, ""
 }
@@ -209,7 +213,7 @@ func TestEachOperationIsDescribed(t *testing.T) {
 	}
 	project, push := newProject(t, map[string]string{
 		"ask.yaml":  ask,
-		"hook.yaml": "nodes: [{name: n, run: 'return {answer = \"yes\"}'}]\nserve: {triggers: [{webhook: in, signature: none}, {every: 1h}]}\n",
+		"hook.yaml": "nodes: [{name: n, run: 'return {answer = \"yes\"}'}]\nserve: {triggers: [{webhook: in, signature: none}, {name: hourly, every: 1h}]}\n",
 		"bad.yaml":  "nodes: 7\n",
 		"fail.yaml": "nodes: [{name: n, run: 'error(\"broken\")'}]\n",
 	}), startPushService(t)
@@ -231,7 +235,7 @@ func TestEachOperationIsDescribed(t *testing.T) {
 	}
 	id := do(200, "POST", "/v1/workflows/ask/runs?wait=600", `{"input": {"a": 1}}`, "Idempotency-Key", "k").body["id"].(string)
 	for _, target := range []string{
-		"/healthz", "/readyz", "/metrics", "/v1/openapi.json", "/v1/actions", "/v1/usage", "/v1/plugins", "/v1/models", "/v1/models/ask", "/v1/workflows", "/v1/workflows/hook", "/v1/workflows/ask/graph.svg", "/v1/questions", "/v1/changes",
+		"/healthz", "/readyz", "/metrics", "/v1/openapi.json", "/v1/actions", "/v1/usage", "/v1/plugins", "/v1/models", "/v1/models/ask", "/v1/workflows", "/v1/workflows/hook", "/v1/workflows/ask/graph.svg", "/v1/questions", "/v1/changes", "/v1/schedule",
 		"/v1/runs?limit=1&status=waiting&q=ask&since=2026-01-01", "/v1/runs/" + id, "/v1/runs/" + id + "?state=true", "/v1/runs/" + id + "/state", "/v1/runs/" + id + "/changes", "/v1/runs/" + id + "/node?at=first", "/v1/runs/" + id + "/graph.svg", "/v1/runs/" + id + "/events",
 	} {
 		do(200, "GET", target, "")
@@ -242,11 +246,17 @@ func TestEachOperationIsDescribed(t *testing.T) {
 	failed := do(200, "POST", "/v1/workflows/fail/runs?wait=600", "{}").body["id"].(string)
 	do(200, "GET", "/v1/runs/"+failed, "")
 	do(202, "POST", "/v1/runs/"+failed+"/retry", "")
+	do(200, "GET", "/v1/runs/"+id+"/compare?with="+fork, "")
+	both := fmt.Sprintf(`{"ids": [%q, %q]}`, fork, failed)
+	for _, action := range []string{"cancel", "retry", "delete"} {
+		do(200, "POST", "/v1/runs/"+action, both)
+	}
+	do(202, "POST", "/v1/workflows/hook/triggers/hourly/run", "")
 	do(202, "POST", "/hooks/in", "{}")
 	do(200, "POST", "/v1/chat/completions", `{"model": "hook", "messages": [{"role": "user", "content": "Hello"}]}`)
 	do(200, "POST", "/v1/chat/completions", `{"model": "hook", "stream": true, "messages": [{"role": "user", "content": "Hello"}]}`)
 	do(404, "POST", "/v1/chat/completions", `{"model": "gone", "messages": [{"role": "user", "content": "Hello"}]}`)
-	do(204, "GET", "/v1/runs/"+fork+"/events?after=1000", "")
+	do(204, "GET", "/v1/runs/"+id+"/events?after=1000", "")
 	do(200, "GET", "/v1/runs?limit=500", "")
 	for _, version := range []string{"1.0.0", "2.0.0"} {
 		text, err := os.ReadFile(pack(t, version, false))
