@@ -16,4 +16,8 @@
 // events of a run in a loop, [Workflow.Resume] continues one that was
 // interrupted. Package host/checkpoints reads the runs of a checkpoint directory, and
 // host/flow has the types of events, interrupts and results.
+//
+// The names in test/compat/api/host.txt are for programs that embed tea and follow
+// semantic versioning. The others serve the programs of this repository, such as
+// tea serve, and can change.
 package host
