@@ -37,6 +37,7 @@ func commands() []command {
 		{name: "worker", help: "Execute runs of a Temporal server.", program: engineProgram},
 		{name: "serve", help: "Run the workflows of a directory by schedule, webhook, file or request."},
 		{name: "migrate", help: "Write workflows of tea from those of other systems, each with a report."},
+		{name: "lsp", help: "Check and complete workflow files in an editor: a language server on standard input and output."},
 		{name: "plugin", help: "Write, check, pack, sign, install, pin and watch plugins.", grammar: func() any { return new(pluginCmd) }},
 		{name: "build", help: "Build a program with bundles linked in, and a workflow.", grammar: func() any { return new(buildCmd) }},
 		{name: "schema", help: "Print the JSON Schema of workflow files, for editors.", grammar: func() any { return new(schemaCmd) }},

@@ -25,6 +25,7 @@ var bin string
 // built are the commands that the examples call.
 var built = map[string]string{
 	"tea":               "./cmd/tea",
+	"tea-lsp":           "./cmd/tea-lsp",
 	"tea-mcp":           "./cmd/tea-mcp",
 	"tea-migrate":       "./cmd/tea-migrate",
 	"tea-serve":         "./cmd/tea-serve",
