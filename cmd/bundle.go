@@ -364,7 +364,7 @@ func (c *bundleGCCmd) Run(a *app) error {
 	if err != nil {
 		return pluginError(err)
 	}
-	fmt.Fprintf(a.out, "%.1f MB are free again\n", float64(swept.Bytes)/1e6)
+	fmt.Fprintf(a.out, "freed %.1f MB\n", float64(swept.Bytes)/1e6)
 	return nil
 }
 

@@ -76,7 +76,7 @@ func (a *app) newPassword() (string, error) {
 	if first == "" {
 		return "", usageErrorf("the password is empty; use --no-password for a key without one")
 	}
-	again, err := a.password("the same again: ")
+	again, err := a.password("repeat the password: ")
 	if err == nil && first != again {
 		err = usageErrorf("the passwords differ")
 	}

@@ -38,8 +38,8 @@ type StatsResult struct {
 	Dimension     int              `json:"dimension" doc:"length of the embeddings, 0 if there are none"`
 	EntityTypes   map[string]int64 `json:"entity_types"`
 	RelationTypes map[string]int64 `json:"relation_types"`
-	Namespaces    []string         `json:"namespaces" doc:"those that have something"`
-	Notes         []string         `json:"notes,omitempty" doc:"that the graph is empty, or does not have the namespace"`
+	Namespaces    []string         `json:"namespaces" doc:"the namespaces that are not empty"`
+	Notes         []string         `json:"notes,omitempty" doc:"whether the graph is empty or lacks the namespace"`
 }
 
 // Stats is the action graph.stats.
@@ -122,7 +122,7 @@ type SchemaResult struct {
 	EntityTypes   []TypeSchema `json:"entity_types" doc:"ordered by type"`
 	RelationTypes []TypeSchema `json:"relation_types" doc:"ordered by type"`
 	Sampled       bool         `json:"sampled" doc:"whether there is more than was looked at"`
-	Notes         []string     `json:"notes,omitempty" doc:"that the graph is empty, or does not have the namespace"`
+	Notes         []string     `json:"notes,omitempty" doc:"whether the graph is empty or lacks the namespace"`
 }
 
 // Schema is the action graph.schema.

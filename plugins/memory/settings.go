@@ -221,7 +221,7 @@ type Sync struct {
 	Background        bool    `json:"background,omitempty" doc:"synchronise in the background too: at the first use, after changes, and at intervals"`
 	DelaySeconds      float64 `json:"delay,omitempty" minimum:"0" default:"2" doc:"seconds from a change to synchronising in the background"`
 	IntervalSeconds   float64 `json:"interval,omitempty" minimum:"1" default:"300" doc:"seconds between synchronising in the background without changes"`
-	Conflicts         string  `json:"conflicts,omitempty" enum:"last_write,remote,local,merge" doc:"what becomes of a record that changed on both sides; default last_write"`
+	Conflicts         string  `json:"conflicts,omitempty" enum:"last_write,remote,local,merge" doc:"what happens to a record that changed on both sides; default last_write"`
 	Merge             string  `json:"merge,omitempty" doc:"the action that merges two records, for conflicts: merge"`
 	MaxBytesPerSecond int64   `json:"max_bytes_per_second,omitempty" minimum:"1" doc:"limit of the bandwidth; default none"`
 }

@@ -23,7 +23,7 @@ func syncActions() []tea.Action {
 
 // SyncParams are the parameters of memory.sync.
 type SyncParams struct {
-	Conflicts         string `json:"conflicts,omitempty" enum:"last_write,remote,local,merge" doc:"what becomes of a record that changed on both sides; default settings.memory.sync.conflicts"`
+	Conflicts         string `json:"conflicts,omitempty" enum:"last_write,remote,local,merge" doc:"what happens to a record that changed on both sides; default settings.memory.sync.conflicts"`
 	Merge             string `json:"merge,omitempty" doc:"the action that merges two records, for conflicts: merge. It gets feed, space, key, local and remote (null for a deleted one), and returns body, or delete: true"`
 	MaxBytesPerSecond int64  `json:"max_bytes_per_second,omitempty" minimum:"1" doc:"limit of the bandwidth; default settings.memory.sync.max_bytes_per_second"`
 }

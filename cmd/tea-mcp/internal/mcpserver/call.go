@@ -210,7 +210,7 @@ func outcomeSchema() map[string]any {
 		"properties": map[string]any{
 			"run_id":          text("the id of the run, for the tool resume"),
 			"status":          map[string]any{"type": "string", "enum": []any{"done", "waiting", "failed", "stopped"}, "description": "waiting: the run has questions, see pending; stopped: it can be resumed"},
-			"state":           map[string]any{"type": "object", "description": "the final state, or the state where the run is"},
+			"state":           map[string]any{"type": "object", "description": "the state of the run: final when it has ended, otherwise the current one"},
 			"pending":         map[string]any{"type": "array", "items": map[string]any{"type": "object"}, "description": "what the run waits for: the answers of the tool resume name the id of each"},
 			"error":           text("why the run failed or stopped"),
 			"error_type":      text("the type of the error"),

@@ -228,7 +228,7 @@ var errOverdue = errors.New("the deadline of the question has passed")
 
 // elicit asks one question until the answer fits.
 func (c *call) elicit(ctx context.Context, f form) (answer any, err error) {
-	wait, cancel := context.WithTimeoutCause(ctx, maxWait, fmt.Errorf("no answer in %s", maxWait))
+	wait, cancel := context.WithTimeoutCause(ctx, maxWait, fmt.Errorf("no answer within %s", maxWait))
 	defer cancel()
 	if !f.Deadline.IsZero() {
 		var stop context.CancelFunc

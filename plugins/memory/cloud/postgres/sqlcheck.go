@@ -57,7 +57,7 @@ func token(s string, at int) (kind tokenKind, end int, err error) {
 	case c == '$':
 		end := wordEnd(s, at+1)
 		if end == at+1 || strings.Contains(s[at+1:end], "$") {
-			return 0, 0, sandbox.Invalid(s, at, "strings in dollar signs cannot be used; use '...'")
+			return 0, 0, sandbox.Invalid(s, at, "dollar-quoted strings are not allowed; use '...'")
 		}
 		return parameter, end, nil
 	case c >= '0' && c <= '9':
@@ -69,7 +69,7 @@ func token(s string, at int) (kind tokenKind, end int, err error) {
 	case isWord(c):
 		end := wordEnd(s, at)
 		if end < len(s) && (s[end] == '\'' || strings.HasPrefix(s[end:], `&"`) || strings.HasPrefix(s[end:], "&'")) {
-			return 0, 0, sandbox.Invalid(s, at, "strings and names with a prefix cannot be used; use '...'")
+			return 0, 0, sandbox.Invalid(s, at, "strings and names with a prefix, such as E'...', are not allowed; use '...'")
 		}
 		return word, end, nil
 	case c < ' ', c == 0x7f, c == '\\':

@@ -101,7 +101,7 @@ func Fields(raw json.RawMessage) (Record, error) {
 	}
 	for name, v := range fields {
 		if isDerived(name) {
-			return nil, tea.Errorf(tea.ValidationError, "the field %q follows from the file and cannot be set", name)
+			return nil, tea.Errorf(tea.ValidationError, "the field %q is computed from the file and cannot be set", name)
 		}
 		if check := checks[name]; check != nil && v != nil {
 			if wanted := check(v); wanted != "" {

@@ -97,7 +97,7 @@ func (p *plan) describe(conn *sql.Conn, text string) error {
 			ColumnInfo(query string) ([]sqlite.ColumnInfo, error)
 		})
 		if !ok {
-			return fmt.Errorf("the driver %T describes no columns", inner)
+			return fmt.Errorf("the driver %T cannot describe columns", inner)
 		}
 		columns, err := described.ColumnInfo(text)
 		p.names, p.declared = make([]string, len(columns)), make([]string, len(columns))
