@@ -57,7 +57,7 @@ func hintFor(text string, at int) string {
 		before = strings.LastIndexByte(text[:max(before-1, 0)], '\n') + 1
 	}
 	if pythonLine().MatchString(text[before:start+len(line)]) || strings.HasPrefix(strings.TrimSpace(line), "#") {
-		return "this looks like Python; the language is Lua: local x = 1, if a then ... end, for _, v in ipairs(list) do ... end, return {key = value}, -- comment"
+		return "this looks like Python; the language is Lua: local x = 1, if a then ... end, for _, v in ipairs(list) do ... end, return {key = value}, -- comment; JSON is tea.json"
 	}
 	if m := attribute().FindStringIndex(line); m != nil && m[0] <= at-start+1 && at-start <= m[1] {
 		return "the language is Lua 5.1, without the " + line[m[0]:m[1]] + " of Lua 5.4: write local x = 1"
@@ -74,23 +74,61 @@ func hintFor(text string, at int) string {
 	return ""
 }
 
-// hintAtEnd returns a hint for a script that ends too early. It names the innermost block
-// that is not closed.
-func hintAtEnd(src Source) string {
-	type block struct {
-		word, end string
-		line      int
+// statement matches a line that begins with a statement.
+var statement = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^\s*(\w+[.:\[(]|\w+\s*[=,(]|(local|return|if|for|while|repeat|function|do|break)\b)`)
+})
+
+// hintOfBlocks returns a hint for a syntax error at a byte offset: for a script that ends
+// too early, the innermost block that is not closed; for a statement after return or
+// break, the block that they end.
+func hintOfBlocks(src Source, at int, atEnd bool) string {
+	text := src.Text
+	if !atEnd {
+		start := strings.LastIndexByte(text[:at], '\n') + 1
+		if strings.TrimSpace(text[start:at]) != "" || !statement().MatchString(text[start:]) {
+			return ""
+		}
+		text = text[:start]
 	}
-	var open []block
+	last := innermost(text, src.Name)
+	line := last.line + max(src.Line, 1) - 1
+	switch {
+	case atEnd && last.word != "":
+		return fmt.Sprintf("add %s: the %s in line %d is not closed", last.end, last.word, line)
+	case atEnd || last.ended == "":
+		return ""
+	case last.word == "":
+		return last.ended + " must be the last statement"
+	}
+	return fmt.Sprintf("add %s after %s: the %s in line %d is not closed", last.end, last.ended, last.word, line)
+}
+
+// openBlock is a block or bracket whose end is missing; without a word, the script itself.
+type openBlock struct {
+	word, end string
+	line      int
+	// ended is the return or break at the end of the block.
+	ended string
+}
+
+// innermost returns the innermost block that is open at the end of a text.
+func innermost(text, name string) openBlock {
+	open := []openBlock{{}}
 	var loop ast.Token // its do is still to come
-	scanner, lexer := parse.NewScanner(strings.NewReader(src.Text), src.Name), &parse.Lexer{}
+	scanner, lexer := parse.NewScanner(strings.NewReader(text), name), &parse.Lexer{}
 	for {
 		token, err := scanner.Scan(lexer)
+		last := &open[len(open)-1]
 		if err != nil || token.Type == parse.EOF {
-			break
+			return *last
 		}
 		lexer.PrevTokenType = token.Type
 		switch token.Type {
+		case parse.TReturn, parse.TBreak:
+			last.ended = token.Str
+		case parse.TElse, parse.TElseIf:
+			last.ended = ""
 		case parse.TFor, parse.TWhile:
 			loop = token
 		case parse.TDo:
@@ -99,22 +137,17 @@ func hintAtEnd(src Source) string {
 			}
 			fallthrough
 		case parse.TFunction, parse.TIf:
-			open = append(open, block{token.Str, "end", token.Pos.Line})
+			open = append(open, openBlock{word: token.Str, end: "end", line: token.Pos.Line})
 		case parse.TRepeat:
-			open = append(open, block{token.Str, "until", token.Pos.Line})
+			open = append(open, openBlock{word: token.Str, end: "until", line: token.Pos.Line})
 		case '{':
-			open = append(open, block{"{", "}", token.Pos.Line})
+			open = append(open, openBlock{word: "{", end: "}", line: token.Pos.Line})
 		case '(':
-			open = append(open, block{"(", ")", token.Pos.Line})
+			open = append(open, openBlock{word: "(", end: ")", line: token.Pos.Line})
 		case parse.TEnd, parse.TUntil, '}', ')':
-			if len(open) > 0 {
+			if len(open) > 1 {
 				open = open[:len(open)-1]
 			}
 		}
 	}
-	if len(open) == 0 {
-		return ""
-	}
-	last := open[len(open)-1]
-	return fmt.Sprintf("add %s: the %s in line %d is not closed", last.end, last.word, last.line+max(src.Line, 1)-1)
 }

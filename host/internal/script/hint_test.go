@@ -28,7 +28,7 @@ func TestHintsForOtherLanguages(t *testing.T) {
 		"if a || b then return {} end":              "without ||: write or",
 		"local n = 1\nn += 1":                       "without +=: write x = x + 1",
 		"return {n = 2 ** 3}":                       "without **: write a ^ b",
-		"import json\nreturn json.loads(x)":         "looks like Python",
+		"import json\nreturn json.loads(x)":         "JSON is tea.json",
 		"def f(x):\n    return x + 1":               "looks like Python",
 		"if state['a'] > 1:\n    return {'b':1}":    "looks like Python",
 		"for x in items:\n    print(x)":             "looks like Python",
@@ -47,9 +47,15 @@ func TestHintsForOtherLanguages(t *testing.T) {
 		"while a do if b then end":                  "add end: the while in line 1 is not closed",
 		"repeat\n  local x = 1":                     "add until: the repeat in line 1 is not closed",
 		"local p = [[\n# Title\nif you see this:\n]]\nlocal q = 1\nprint(p)\nreturn {": "add }: the { in line 7 is not closed",
-		"local x = (1":        "add ): the ( in line 1 is not closed",
-		"return 1 2":          "",
-		"x = 'a' 'b' 'c' for": "",
+		"local x = (1": "add ): the ( in line 1 is not closed",
+		"return 1 2":   "",
+		"if a then\n  return {}\n\nreturn {y = 2}":                      "add end after return: the if in line 1 is not closed",
+		"if a then\n  return {}\nelseif b then\n  return {}\nreturn {}": "add end after return: the if in line 1 is not closed",
+		"for i = 1, 3 do\n  while true do break\n  x = 1\nend\nend":     "add end after break: the while in line 2 is not closed",
+		"return {y = f(function() return 1 end)}\nlocal x = 1":          "return must be the last statement",
+		"if a then return 1 end\nx = = 2":                               "",
+		"return {y = 1}\nend":                                           "",
+		"x = 'a' 'b' 'c' for":                                           "",
 	} {
 		_, err := rt.Compile(script.Source{Name: "t", Text: code})
 		var syntax *script.SyntaxError

@@ -178,9 +178,9 @@ func positioned(src Source, prefix string, perr *parse.Error) *SyntaxError {
 		pos.Line = strings.Count(text, "\n") + 1
 		pos.Column = len(text) - strings.LastIndexByte(text, '\n')
 	}
-	out.Hint = hintFor(src.Text, offset(text, pos)-len(prefix))
-	if atEnd && out.Hint == "" {
-		out.Hint = hintAtEnd(src)
+	at := offset(text, pos) - len(prefix)
+	if out.Hint = hintFor(src.Text, at); out.Hint == "" {
+		out.Hint = hintOfBlocks(src, at, atEnd)
 	}
 	pos.Column = runeColumn(text, pos)
 	if pos.Line == 1 {
