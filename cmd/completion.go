@@ -92,6 +92,11 @@ func (a *app) complete(source string, words []string) {
 			return
 		}
 		for _, e := range entries {
+			if slices.Contains(words[:max(len(words)-1, 0)], e.Name) {
+				return // what follows the action is not one
+			}
+		}
+		for _, e := range entries {
 			fmt.Fprintln(a.out, e.Name)
 		}
 	}

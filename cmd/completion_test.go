@@ -47,6 +47,8 @@ func TestCompletionInRealShells(t *testing.T) {
 		{"tea completion ", "bash fish zsh", "flow.yaml"},
 		{"tea run -c checkpoint --st", "--stream", ""},
 		{"tea actions json.p", "json.parse", "json.stringify"},
+		{"tea call json.p", "json.parse", "json.stringify"},
+		{"tea call json.parse ", "", "json.parse json.stringify"},
 		{"tea runs show -c kept one", "one", "flow.yaml"},
 		{"tea resume -c kept ", "one", ""},
 	}

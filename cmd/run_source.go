@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/the-edge-agent/tea/cmd/internal/report"
@@ -147,7 +148,11 @@ func (out *runOutput) rows() [][]string {
 	}
 	for _, i := range out.Pending {
 		row("waits for", i.ID)
-		row("question", i.Question)
+		name := "question"
+		for line := range strings.SplitSeq(strings.TrimSpace(i.Question), "\n") {
+			row(name, line)
+			name = ""
+		}
 		row("answer by", report.Deadline(i))
 	}
 	if !slices.Contains([]flow.Status{flow.Done, flow.Running, "queued"}, out.Status) {

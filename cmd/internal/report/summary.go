@@ -100,8 +100,11 @@ func (r *Report) usage(u flow.Usage) string {
 func pendingText(i flow.Interrupt, mask func(string) string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "  %s", oneLine(i.ID))
-	if i.Question != "" {
-		fmt.Fprintf(&b, ": %s", oneLine(mask(i.Question)))
+	switch question := Printable(mask(strings.TrimSpace(i.Question))); {
+	case strings.Contains(question, "\n"):
+		b.WriteString(":\n      " + strings.ReplaceAll(question, "\n", "\n      "))
+	case question != "":
+		b.WriteString(": " + oneLine(question))
 	}
 	b.WriteByte('\n')
 	if len(i.Choices) > 0 {

@@ -110,9 +110,9 @@ func TestSummary(t *testing.T) {
 		{
 			"waiting",
 			flow.Result{Status: flow.Waiting, Usage: flow.Usage{Steps: 1}, Pending: []flow.Interrupt{
-				{ID: "ask:ask", Question: "hunter2?", Choices: []any{"a"}, Default: int64(1)},
+				{ID: "ask:ask", Question: "hunter2?\n  1. \x1by\x01es\n", Choices: []any{"a"}, Default: int64(1)},
 			}},
-			"waiting · 1 interrupt · 1 step\n  ask:ask: ***?\n    choices: [\"a\"]\n    default: 1\n",
+			"waiting · 1 interrupt · 1 step\n  ask:ask:\n      ***?\n        1.  y es\n    choices: [\"a\"]\n    default: 1\n",
 		},
 		{
 			"a question with a deadline",
