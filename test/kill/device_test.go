@@ -142,7 +142,19 @@ func broker(t *testing.T) *machine {
 func TestWritesToMachinesHappenAtMostOnce(t *testing.T) {
 	t.Parallel()
 	strace := needStrace(t)
-	for name, start := range map[string]func(*testing.T) *machine{"modbus": plc, "mqtt": broker} {
+	for name, start := range map[string]func(*testing.T) *machine{
+		"modbus": plc, "mqtt": broker,
+		"plan": func(t *testing.T) *machine {
+			m := plc(t)
+			m.node = "uses: plan.execute, with: {plan: {goal: g, subtasks: [{id: a, description: b}]}, subtask_executor: {action: modbus.write, with: {point: p, value: 7}}}"
+			return m
+		},
+		"lua": func(t *testing.T) *machine {
+			m := plc(t)
+			m.node = "run: 'tea.action(\"modbus.write\", {point = \"p\", value = 7})'"
+			return m
+		},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m := start(t)
@@ -199,6 +211,9 @@ func (m *machine) attack(t *testing.T, strace, victim, inject, target string, un
 			t.Fatal(err)
 		}
 		plugins = d.dir
+		if err := os.Symlink(filepath.Join(filepath.Dir(tea), "tea-plugin-plan"), filepath.Join(plugins, "tea-plugin-plan")); err != nil {
+			t.Fatal(err)
+		}
 	}
 	code, out := d.run(d.command(words[0], append(words[1:], plugins)...))
 	runs := d.runs()

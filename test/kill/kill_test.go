@@ -19,7 +19,7 @@ import (
 var tea string
 
 func TestMain(m *testing.M) {
-	teaproc.Main(m, func(bin string) { tea = filepath.Join(bin, "tea") }, "cmd/tea", "plugins/device/cmd/tea-plugin-device")
+	teaproc.Main(m, func(bin string) { tea = filepath.Join(bin, "tea") }, "cmd/tea", "plugins/device/cmd/tea-plugin-device", "plugins/plan/cmd/tea-plugin-plan")
 }
 
 // kills is how many kills one workflow gets.
