@@ -174,6 +174,23 @@ func (c *Client) Node(ctx context.Context, id, at string) (*Node, error) {
 	return n, c.call(ctx, http.MethodGet, runPath(id)+"/node", url.Values{"at": {at}}, nil, nil, n)
 }
 
+// Source is the text of the workflow with which a run began.
+type Source struct {
+	File string `json:"file"`
+	// Changed reports that the file differs from that of the run, so that there is no text.
+	Changed bool   `json:"changed,omitempty"`
+	Text    string `json:"text,omitempty"`
+	// Lines are the first lines of the nodes. The key of a node in the body of another is
+	// OUTER/INNER.
+	Lines map[string]int `json:"lines,omitempty"`
+}
+
+// Source returns the text of the workflow with which a run began.
+func (c *Client) Source(ctx context.Context, id string) (*Source, error) {
+	s := new(Source)
+	return s, c.call(ctx, http.MethodGet, runPath(id)+"/source", nil, nil, nil, s)
+}
+
 func waiting(d time.Duration) url.Values {
 	if d <= 0 {
 		return nil

@@ -237,6 +237,9 @@ func (f *showFlags) show(a *app, s runSource, id string) error {
 		var svg []byte
 		svg, err = v.draw(wf, "svg", keep)
 		report.Graph = string(svg)
+		if mask, maskErr := wf.Mask(nil); err == nil && maskErr == nil {
+			report.Source, err = wf.Listing(v.run.Digest, nil, mask)
+		}
 	}
 	if err != nil {
 		return err

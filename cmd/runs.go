@@ -183,7 +183,7 @@ func (s *localRuns) show(name string) (*runView, error) {
 		return nil, err
 	}
 	view := s.a.view(run, &runFlags{CheckpointDir: dir.given})
-	view.load = s.a.loadOf(dir.path, id, host.LoadRunOptions{File: s.workflow, Changed: true, View: true})
+	view.load = s.a.loadOf(dir.path, id, host.LoadRunOptions{File: s.workflow, View: true})
 	view.events = func(fn func(line []byte) error) error { return allEvents(runs, id, fn) }
 	return view, nil
 }

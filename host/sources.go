@@ -67,6 +67,62 @@ func (wf *Workflow) Source() (*Source, error) {
 // templates and conditions. A name can appear twice.
 func (s *Source) Env() []string { return s.env }
 
+// Listing is the text of the workflow file of a run.
+type Listing struct {
+	File string `json:"file"`
+	// Changed reports that the file differs from the one with which the run began, so
+	// that there is no text.
+	Changed bool   `json:"changed,omitempty"`
+	Text    string `json:"text,omitempty"`
+	// Lines are the first lines of the nodes. The key of a node in the body of another is
+	// OUTER/INNER.
+	Lines map[string]int `json:"lines,omitempty"`
+}
+
+// Listing returns the text of the workflow file of a run that began with a digest. It
+// reads the files, unless s is their content. mask removes secrets.
+func (wf *Workflow) Listing(digest string, s *Source, mask Mask) (*Listing, error) {
+	l := &Listing{File: filepath.Base(wf.spec.File), Changed: wf.Digest() != digest}
+	if l.Changed {
+		return l, nil
+	}
+	if s == nil || s.Digest != digest {
+		s = wf.options.source
+	}
+	if s == nil {
+		var err error
+		if s, err = wf.Source(); errors.Is(err, ErrWorkflowRewritten) {
+			l.Changed = true
+			return l, nil
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	l.Text, l.Lines = mask.Text(string(s.Files[s.File])), map[string]int{}
+	l.add("", wf.spec.File, wf.spec.Nodes)
+	return l, nil
+}
+
+// add adds the lines of nodes that are in a file.
+func (l *Listing) add(prefix, file string, nodes []*spec.Node) {
+	for _, n := range nodes {
+		if n.File != file {
+			continue
+		}
+		key, body := prefix+n.Name, n.Body
+		l.Lines[key] = n.Line
+		if m, ok := body.(*spec.MapBody); ok {
+			body = m.Do
+		}
+		switch b := body.(type) {
+		case *spec.StepsBody:
+			l.add(key+"/", file, b.Steps)
+		case *spec.LoopBody:
+			l.add(key+"/", file, b.Nodes)
+		}
+	}
+}
+
 func (s *Source) read(file string) ([]byte, bool) {
 	data, ok := s.Files[file]
 	return data, ok

@@ -236,7 +236,7 @@ func TestEachOperationIsDescribed(t *testing.T) {
 	id := do(200, "POST", "/v1/workflows/ask/runs?wait=600", `{"input": {"a": 1}}`, "Idempotency-Key", "k").body["id"].(string)
 	for _, target := range []string{
 		"/healthz", "/readyz", "/metrics", "/v1/openapi.json", "/v1/actions", "/v1/usage", "/v1/plugins", "/v1/models", "/v1/models/ask", "/v1/workflows", "/v1/workflows/hook", "/v1/workflows/ask/graph.svg", "/v1/questions", "/v1/changes", "/v1/schedule",
-		"/v1/runs?limit=1&status=waiting&q=ask&since=2026-01-01", "/v1/runs/" + id, "/v1/runs/" + id + "?state=true", "/v1/runs/" + id + "/state", "/v1/runs/" + id + "/changes", "/v1/runs/" + id + "/node?at=first", "/v1/runs/" + id + "/graph.svg", "/v1/runs/" + id + "/events",
+		"/v1/runs?limit=1&status=waiting&q=ask&since=2026-01-01", "/v1/runs/" + id, "/v1/runs/" + id + "?state=true", "/v1/runs/" + id + "/state", "/v1/runs/" + id + "/changes", "/v1/runs/" + id + "/node?at=first", "/v1/runs/" + id + "/graph.svg", "/v1/runs/" + id + "/source", "/v1/runs/" + id + "/events",
 	} {
 		do(200, "GET", target, "")
 	}

@@ -113,6 +113,7 @@ func TestPage(t *testing.T) {
 		"inbox":                              pageInbox,
 		"an idle page":                       pageIdle,
 		"why a run failed":                   pageFailed,
+		"the text of the workflow":           pageSource,
 		"a conversation":                     pageTalk,
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -16,6 +16,8 @@ import (
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/the-edge-agent/tea/host"
 )
 
 // Assets are the modules and the style sheet, below assets.
@@ -24,7 +26,7 @@ import (
 var Assets embed.FS
 
 // modules are the modules of a report, in the order of their imports.
-var modules = []string{"dom", "list", "trace", "model", "graph", "node", "view", "report"}
+var modules = []string{"dom", "list", "trace", "model", "graph", "node", "source", "view", "report"}
 
 // Report is a run as a page shows it.
 type Report struct {
@@ -35,6 +37,8 @@ type Report struct {
 	// Graph is the drawing of the workflow, as SVG. If it is "", Note has the reason.
 	Graph string `json:"graph"`
 	Note  string `json:"note"`
+	// Source is the text of the workflow, nil if it is not known.
+	Source *host.Listing `json:"source,omitempty"`
 }
 
 // Write writes a report as a self-contained HTML file. Its content security policy

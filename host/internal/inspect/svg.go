@@ -56,7 +56,11 @@ func (l *layout) svg(w *bytes.Buffer) {
 const barWidth = 4
 
 func (b *box) svg(w *bytes.Buffer) {
-	fmt.Fprintf(w, `<g class="%s"><rect class="box" x="%d" y="%d" width="%d" height="%d"/>`, b.class(), b.x, b.y, b.w, b.h)
+	name := ""
+	if b.node != nil && b.node.Name != b.labels[0] { // it was shortened
+		name = fmt.Sprintf(` data-name="%[1]s"><title>%[1]s</title`, escape(b.node.Name))
+	}
+	fmt.Fprintf(w, `<g class="%s"%s><rect class="box" x="%d" y="%d" width="%d" height="%d"/>`, b.class(), name, b.x, b.y, b.w, b.h)
 	if b.node != nil {
 		fmt.Fprintf(w, `<rect class="bar" x="%d" y="%d" width="%d" height="%d"/>`, b.x, b.y, barWidth, b.h)
 	}

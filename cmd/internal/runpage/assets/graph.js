@@ -37,15 +37,17 @@ export function drawing(text, chosen) {
 	collect(svg, "", nodes, edges)
 	if (chosen) {
 		for (const node of nodes) {
-			node.group.setAttribute("tabindex", "0")
-			node.group.setAttribute("role", "button")
+			const control = node.group.classList.contains("body") ? node.name : node.group // a button contains no buttons
+			node.group.setAttribute("role", "group")
+			control.setAttribute("tabindex", "0")
+			control.setAttribute("role", "button")
 			const choose = event => {
 				event.stopPropagation()
 				event.preventDefault()
 				chosen(node.key)
 			}
 			node.group.addEventListener("click", choose)
-			node.group.addEventListener("keydown", event => (event.key === "Enter" || event.key === " ") && choose(event))
+			control.addEventListener("keydown", event => (event.key === "Enter" || event.key === " ") && choose(event))
 		}
 	}
 	svg.setAttribute("role", chosen ? "group" : "img")
@@ -151,10 +153,10 @@ function collect(element, prefix, nodes, edges) {
 			collect(child, prefix, nodes, edges)
 			continue
 		}
-		const key = prefix + name.textContent
+		const key = prefix + (child.dataset.name ?? name.textContent)
 		const words = [...child.children].filter(part => part.localName === "text")
 		words.forEach(part => part.after(" ")) // separates their words
-		nodes.push({key, group: child, name, words: words.map(part => part.textContent).join(" ")})
+		nodes.push({key, group: child, name, words: [child.dataset.name, ...words.map(part => part.textContent)].filter(Boolean).join(" ")})
 		collect(child, `${key}/`, nodes, edges)
 	}
 }
@@ -171,6 +173,9 @@ function mark(node, model) {
 	node.group.classList.remove(...statuses)
 	node.group.classList.add(status)
 	node.group.setAttribute("aria-label", `${node.words}${progress}: ${status}`)
+	if (node.name.hasAttribute("role")) {
+		node.name.setAttribute("aria-label", `${node.name.textContent}: ${status}`)
+	}
 	if (progress !== "") {
 		node.count ??= node.group.appendChild(count(node))
 		node.count.textContent = progress

@@ -15,11 +15,12 @@ fill(view.head, view.title(report.run.workflow, report.run.id), view.facts())
 document.getElementById("main").append(h("div", {class: "run"}, view.head, view.errors,
 	questions.length === 0 ? "" : h("section", {class: "questions", "aria-label": "Questions"}, h("h2", null, "Waiting for an answer"), questions.map(one => h("p", null, one.question ?? one.id))),
 	h("div", {class: "columns"}, section("Graph", view.graph, view.progress), section("Node", view.node.element)),
-	section("Timeline", view.timeline.element),
+	section("Timeline", view.timeline.element), section("Source", view.source.element),
 	view.texts, section("Events and logs", view.events.element)))
 if (report.graph) {
 	view.drawGraph(report.graph)
 } else {
 	fill(view.graph, h("p", {class: "muted"}, report.note))
 }
+view.showSource(report.source ?? {note: report.note})
 view.draw()

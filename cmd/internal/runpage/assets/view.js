@@ -3,6 +3,7 @@ import {badge, dollars, fill, h, lasting, notice, when} from "./dom.js"
 import {drawing} from "./graph.js"
 import {Model} from "./model.js"
 import {nodePane} from "./node.js"
+import {sourcePane} from "./source.js"
 import {eventList, timeline} from "./trace.js"
 
 // maxProblems is how many errors of nodes are shown on top.
@@ -34,6 +35,8 @@ export class RunView {
 	events = eventList(this.model)
 	node = nodePane(this.model, path => this.values(path), path => this.choose(path))
 
+	source = sourcePane()
+
 	// values returns the params and the result of an execution.
 	values(path) {
 		return this.model.values.get(path)
@@ -42,6 +45,21 @@ export class RunView {
 	// choose shows the execution at a path.
 	choose(path) {
 		this.node.show(path)
+		this.markSource()
+	}
+
+	// markSource marks the lines of the execution that is shown.
+	markSource() {
+		const visit = this.model.visit(this.node.path)
+		if (visit) {
+			this.source.mark(visit.key, visit.status === "failed" ? visit.error ?? "" : undefined)
+		}
+	}
+
+	// showSource shows the text of the workflow file.
+	showSource(doc) {
+		this.source.show(doc)
+		this.markSource()
 	}
 
 	// drawGraph shows a drawing of the workflow.

@@ -43,6 +43,36 @@ func (s *server) getRunGraph(w http.ResponseWriter, r *http.Request) error {
 	return drawing(w, svg)
 }
 
+// getRunSource returns the text of the workflow of a run.
+func (s *server) getRunSource(w http.ResponseWriter, r *http.Request) error {
+	if err := knownQuery(r.URL.Query()); err != nil {
+		return err
+	}
+	_, contents, err := s.contents(r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	var source *host.Source
+	if v := s.catalog.use(contents.Header.Workflow); v != nil {
+		source = v.source
+		v.uses.Done()
+	}
+	wf, release, err := s.versionOf(contents)
+	if err != nil {
+		return err
+	}
+	defer release()
+	mask, err := s.svc.Mask(wf)
+	if err != nil {
+		return err
+	}
+	listing, err := wf.Listing(contents.Header.Digest, source, mask)
+	if err != nil {
+		return err
+	}
+	return reply(w, http.StatusOK, listing)
+}
+
 // workflowOf returns the workflow of a run: the version with which it began, or the
 // current one if it is queued. The caller calls release.
 func (s *server) workflowOf(id string) (wf *host.Workflow, release func(), err error) {

@@ -26,7 +26,7 @@ class View extends RunView {
 		this.changes = steps(id, signal, at => this.fork(at))
 		this.element = h("div", {class: "run"}, this.head, this.connection, this.trouble.element, this.message.element, this.errors, this.pending,
 			h("div", {class: "columns"}, section("Graph", this.graph, this.progress), h("div", null, section("Node", this.node.element), section("State", this.changes.element))),
-			section("Timeline", this.timeline.element),
+			section("Timeline", this.timeline.element), section("Source", this.source.element),
 			this.texts, section("Events and logs", this.events.element))
 		this.start()
 	}
@@ -57,6 +57,9 @@ class View extends RunView {
 		if (!this.marks) {
 			this.readGraph()
 		}
+		if (!this.listed && this.doc.status !== "queued") {
+			this.readSource()
+		}
 		this.describe()
 	}
 
@@ -69,6 +72,16 @@ class View extends RunView {
 			if (!this.signal.aborted) {
 				fill(this.graph, h("p", {class: "muted"}, this.doc.status === "queued" ? "The run has not started." : err.message))
 			}
+		}
+	}
+
+	async readSource() {
+		this.listed = true
+		try {
+			this.showSource(await get(`${this.path}/source`, this.signal))
+		} catch (err) {
+			this.listed = false
+			this.showSource({note: err.message})
 		}
 	}
 
