@@ -75,9 +75,11 @@ type overRun struct {
 
 // keyUse is the run for a deduplication key.
 type keyUse struct {
-	Key   string    `json:"key"`
-	Run   string    `json:"run"`
-	Hash  string    `json:"hash,omitempty"`
+	Key  string `json:"key"`
+	Run  string `json:"run"`
+	Hash string `json:"hash,omitempty"`
+	// At is when the key was used. Files of earlier versions lack it.
+	At    time.Time `json:"at,omitzero"`
 	Until time.Time `json:"until"`
 }
 
@@ -227,6 +229,18 @@ func (s *ledgerState) before(entries []*entry) (list []*entry) {
 		}
 	}
 	return list
+}
+
+// renewKeys makes keys that were used while the clock was ahead count from now on.
+// Otherwise they would refuse runs until the clock reaches that time again.
+func (s *ledgerState) renewKeys(now time.Time) {
+	for name, k := range s.keys {
+		if now.Before(k.At) {
+			renewed := *k
+			renewed.At, renewed.Until = now, now.Add(k.Until.Sub(k.At))
+			s.keys[name] = &renewed
+		}
+	}
 }
 
 // entries returns entries that recreate the state.

@@ -98,6 +98,7 @@ func openLedger(path string) (*ledger, error) {
 	if err := l.read(); err != nil {
 		return nil, err
 	}
+	l.state.renewKeys(time.Now().Round(0))
 	var err error
 	if l.home, err = os.Stat(filepath.Dir(path)); err != nil {
 		return nil, err

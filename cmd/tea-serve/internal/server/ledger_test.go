@@ -75,6 +75,31 @@ func TestLedgerIsReadAgain(t *testing.T) {
 	}
 }
 
+// A key that was used while the clock was ahead does not refuse runs for longer than
+// others, and still refuses a second run.
+func TestKeysOfAClockThatWasAhead(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	l := openTest(t, dir)
+	ahead := time.Now().Round(0).AddDate(1, 0, 0)
+	l.putTest(t, &entry{Key: &keyUse{Key: "k", Run: "a", At: ahead, Until: ahead.Add(time.Hour)}})
+	l.close()
+	var until time.Time
+	for range 2 { // the first time from the log, then compacted
+		before := time.Now().Round(0)
+		l = openTest(t, dir)
+		k := l.state.keys["k"]
+		if k == nil || k.Until.Before(before) || k.Until.After(time.Now().Add(time.Hour)) {
+			t.Errorf("key: %+v", k)
+		} else if !until.IsZero() && !k.Until.Equal(until) {
+			t.Errorf("the key counts until %s, and until %s after another start", until, k.Until)
+		} else {
+			until = k.Until
+		}
+		l.close()
+	}
+}
+
 func TestTornTailIsCutOff(t *testing.T) {
 	t.Parallel()
 	peertest.Long(t, "it takes seconds")

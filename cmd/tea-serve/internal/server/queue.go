@@ -240,10 +240,10 @@ func (s *server) admit(r request, input []byte) (accepted, []*entry, error) {
 	it.progress.ID = it.ID
 	entries := append([]*entry{{Item: it}}, r.also...)
 	if r.key != "" {
-		entries = append(entries, &entry{Key: &keyUse{Key: s.keyName(r.workflow, r.key), Run: it.ID, Hash: r.hash, Until: now.Add(keyTime(c))}})
+		entries = append(entries, &entry{Key: &keyUse{Key: s.keyName(r.workflow, r.key), Run: it.ID, Hash: r.hash, At: now.Round(0), Until: now.Add(keyTime(c))}})
 	}
 	if r.replay != "" {
-		entries = append(entries, &entry{Key: &keyUse{Key: s.keyName(r.workflow, r.replay), Run: it.ID, Until: now.Add(r.replayTime)}})
+		entries = append(entries, &entry{Key: &keyUse{Key: s.keyName(r.workflow, r.replay), Run: it.ID, At: now.Round(0), Until: now.Add(r.replayTime)}})
 	}
 	s.forgetKeys(now)
 	return accepted{id: it.ID, item: it, done: it.done()}, entries, nil

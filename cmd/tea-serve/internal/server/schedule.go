@@ -46,6 +46,9 @@ func (s *server) schedule() {
 		if step := clockStep(before, now); step.Abs() > time.Second {
 			s.resetTimers()
 			p.jump(now, step)
+			s.mu.Lock()
+			s.led.state.renewKeys(now.Round(0))
+			s.mu.Unlock()
 		}
 		before = now
 		if now.Sub(refreshed).Abs() >= refreshInterval {
