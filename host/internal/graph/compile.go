@@ -71,9 +71,8 @@ type compiler struct {
 	// for all keys.
 	settings map[string]bool
 	// compiled are the settings for templates and conditions.
-	compiled  *Settings
-	names     Names
-	nodeNames []Name
+	compiled *Settings
+	names    Names
 }
 
 func compileWorkflow(wf *spec.Workflow, env Env, params *paramChecker, diags *diag.List) *Graph {

@@ -19,8 +19,8 @@ type Name struct {
 }
 
 // Names are the names of a workflow file and its subgraphs that are known only
-// at run time.
-type Names struct{ Secrets, Env []Name }
+// at run time, and the nodes that the file alone reads as nodes.x.
+type Names struct{ Secrets, Env, Nodes []Name }
 
 // readName checks a name with a known root. Names that the file defines are
 // checked here, nodes in unknownNodes, the rest before a run.
@@ -38,7 +38,7 @@ func (c *compiler) readName(pos diag.Pos, root string, path []string) {
 	case "checkpoint":
 		c.defined(pos, root, map[string]any{"dir": "", "last": ""}, path)
 	case "nodes":
-		c.nodeNames = append(c.nodeNames, Name{path, pos})
+		c.names.Nodes = append(c.names.Nodes, Name{path, pos})
 	case "secrets":
 		c.names.Secrets = append(c.names.Secrets, Name{path, pos})
 	case "env":
@@ -99,12 +99,12 @@ func dotted(root string, path []string) string { return root + "." + strings.Joi
 
 // unknownNodes reports names of nodes that the file does not have.
 func (c *compiler) unknownNodes(g *Graph) {
-	if len(c.nodeNames) == 0 {
+	if len(c.names.Nodes) == 0 {
 		return
 	}
 	known := map[string]bool{}
 	eachNode(g.Nodes, func(n *Node) { known[n.Name] = true })
-	for _, n := range c.nodeNames {
+	for _, n := range c.names.Nodes {
 		if name := n.Path[0]; !known[name] {
 			hint := diag.Suggest(name, slices.Sorted(maps.Keys(known)))
 			if hint == "" {

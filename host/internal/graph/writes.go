@@ -84,9 +84,16 @@ func resultKeys(s *schema.Schema) (keys []string, all bool) {
 	return keys, s.AdditionalProperties != nil && s.AdditionalProperties.Never
 }
 
-// stateKeys collects the keys of a workflow's state. all is false if there may be
-// others.
+// stateKeys collects the keys of a workflow's state, with the names of nodes, whose
+// results may be stored under them. all is false if there may be others.
 func stateKeys(g *Graph) (keys map[string]bool, all bool) {
+	keys, all = declaredKeys(g)
+	eachNode(g.Nodes, func(n *Node) { keys[n.Name] = true })
+	return keys, all
+}
+
+// declaredKeys is [stateKeys] without the names of nodes.
+func declaredKeys(g *Graph) (keys map[string]bool, all bool) {
 	keys = map[string]bool{errorsKey: true}
 	for key := range g.Workflow.InitialState {
 		keys[key] = true
@@ -96,7 +103,6 @@ func stateKeys(g *Graph) (keys map[string]bool, all bool) {
 	}
 	all = true
 	eachNode(g.Nodes, func(n *Node) {
-		keys[n.Name] = true
 		written, known := Writes(n)
 		for _, key := range written {
 			keys[key] = true
