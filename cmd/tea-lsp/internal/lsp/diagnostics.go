@@ -23,15 +23,13 @@ const codePages = "https://github.com/the-edge-agent/tea/blob/main/docs/errors/"
 // checkAll checks the open workflows and publishes what is new. Every one is checked,
 // because a workflow can contain any other open file.
 func (s *server) checkAll() {
-	s.mu.Lock()
-	files := snapshot{documents: map[string]*document{}, text: map[string][]byte{}}
-	for _, d := range s.open {
-		files.documents[d.path] = d
-		files.text[d.path] = []byte(d.text)
-	}
+	files := s.snapshot()
 	var open []*document
+	s.mu.Lock()
 	for uri := range s.workflows {
-		open = append(open, s.open[uri])
+		if d := files.documents[pathOf(uri)]; d != nil {
+			open = append(open, d)
+		}
 	}
 	s.mu.Unlock()
 	found := map[string]map[string][]diagnostic{}
@@ -121,6 +119,11 @@ func (s *server) validate(d *document, files snapshot) host.Diagnostics {
 	wf, err := s.host.LoadSource(&host.Source{File: d.path, Files: files.text}, host.LoadOptions{Strict: s.strict})
 	if wf != nil {
 		defer wf.Close()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.open[d.uri] != nil {
+			s.ofWorkflow[d.uri] = wf.Actions()
+		}
 		return wf.Warnings()
 	}
 	if diags, ok := errors.AsType[host.Diagnostics](err); ok {

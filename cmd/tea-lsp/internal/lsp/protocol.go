@@ -49,3 +49,35 @@ type publishParams struct {
 	Version     *int         `json:"version,omitempty"`
 	Diagnostics []diagnostic `json:"diagnostics"`
 }
+
+type positionParams struct {
+	TextDocument textDocument `json:"textDocument"`
+	Position     position     `json:"position"`
+}
+
+type location struct {
+	URI   string `json:"uri"`
+	Range span   `json:"range"`
+}
+
+type textEdit struct {
+	Range   span   `json:"range"`
+	NewText string `json:"newText"`
+}
+
+type completionItem struct {
+	Label         string   `json:"label"`
+	Kind          int      `json:"kind"`
+	Detail        string   `json:"detail,omitempty"`
+	Documentation string   `json:"documentation,omitempty"`
+	TextEdit      textEdit `json:"textEdit"`
+}
+
+// The kinds of completion items.
+const (
+	kindFunction = 3
+	kindVariable = 6
+	kindProperty = 10
+	kindValue    = 12
+	kindNode     = 22 // struct
+)

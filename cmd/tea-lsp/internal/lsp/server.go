@@ -36,6 +36,13 @@ type server struct {
 	workflows map[string]bool
 	// published are the findings of each open workflow, by the URI they are about.
 	published map[string]map[string][]diagnostic
+	// ofHost are the actions of every workflow, ofWorkflow those of the open ones with
+	// their modules, as far as they were valid.
+	ofHost     []host.ActionEntry
+	ofWorkflow map[string][]host.ActionEntry
+	// outlines are those of the open documents, by URI; schema is the one of the file.
+	outlines map[string]*outline
+	schema   shape
 	// dirty wakes the checker after a change; it has room for one signal.
 	dirty chan struct{}
 }
@@ -45,13 +52,22 @@ func serve(h *host.Host, in io.Reader, out io.Writer, strict bool) error {
 	s := &server{
 		conn: &conn{in: bufio.NewReader(in), out: out}, host: h, strict: strict,
 		open: map[string]*document{}, workflows: map[string]bool{}, published: map[string]map[string][]diagnostic{}, dirty: make(chan struct{}, 1),
+		ofWorkflow: map[string][]host.ActionEntry{}, outlines: map[string]*outline{},
+	}
+	schema, err := h.Schema()
+	if err != nil {
+		return err
+	}
+	s.schema = newShape(schema)
+	if s.ofHost, err = h.Actions(); err != nil {
+		return err
 	}
 	stop, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
 		s.checkChanges(stop)
 	}()
-	err := s.loop()
+	err = s.loop()
 	close(stop)
 	<-done
 	return err
@@ -118,6 +134,14 @@ func handlers() map[string]handler {
 		"textDocument/didOpen":             on((*server).didOpen),
 		"textDocument/didChange":           on((*server).didChange),
 		"textDocument/didClose":            on((*server).didClose),
+		"textDocument/completion":          on((*server).complete),
+		"textDocument/hover":               on((*server).hover),
+		"textDocument/definition":          on((*server).definition),
+		"textDocument/references":          on((*server).references),
+		"textDocument/prepareRename":       on((*server).prepareRename),
+		"textDocument/rename":              on((*server).rename),
+		"textDocument/documentSymbol":      on((*server).symbols),
+		"textDocument/codeAction":          on((*server).fixes),
 		"textDocument/didSave":             on((*server).filesChanged),
 		"workspace/didChangeWatchedFiles":  on((*server).filesChanged),
 		"workspace/didChangeConfiguration": ignore,
@@ -150,8 +174,12 @@ func (s *server) initialize(*struct{}) (any, error) {
 	return map[string]any{
 		"serverInfo": map[string]any{"name": "tea"},
 		"capabilities": map[string]any{
-			"positionEncoding": "utf-16",
-			"textDocumentSync": map[string]any{"openClose": true, "change": 2, "save": true},
+			"positionEncoding":   "utf-16",
+			"textDocumentSync":   map[string]any{"openClose": true, "change": 2, "save": true},
+			"completionProvider": map[string]any{"triggerCharacters": []string{".", ":", " ", "-", "{", "["}},
+			"hoverProvider":      true, "definitionProvider": true, "referencesProvider": true, "documentSymbolProvider": true,
+			"renameProvider":     map[string]any{"prepareProvider": true},
+			"codeActionProvider": map[string]any{"codeActionKinds": []string{"quickfix"}},
 		},
 	}, nil
 }
@@ -204,6 +232,8 @@ func (s *server) didClose(p *documentParams) (any, error) {
 	s.mu.Lock()
 	delete(s.open, p.TextDocument.URI)
 	delete(s.workflows, p.TextDocument.URI)
+	delete(s.ofWorkflow, p.TextDocument.URI)
+	delete(s.outlines, p.TextDocument.URI)
 	s.mu.Unlock()
 	s.wake()
 	return nil, nil
