@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -105,6 +106,32 @@ func TestOtherYAMLIsNotChecked(t *testing.T) {
 		}
 		if p.URI == c.uri("flow.yaml") {
 			break
+		}
+	}
+}
+
+// A session runs no code of a node, not even in the requests, and leaves no file behind.
+func TestNothingRuns(t *testing.T) {
+	t.Parallel()
+	c := initialized(t, nil)
+	text := "nodes:\n  - {name: spin, run: \"while true do end\"}\n  - {name: save, uses: file.write, with: {path: out.txt, content: x}, goto: spin}\n"
+	c.open("flow.yaml", text)
+	if got := c.findings("flow.yaml", 1); len(got) > 0 {
+		t.Error(short(got))
+	}
+	params := c.on("flow.yaml", placeAt(text, strings.Index(text, "goto: spin")+7))
+	params["newName"] = "turn"
+	for _, method := range []string{"completion", "hover", "definition", "rename", "documentSymbol"} {
+		c.call("textDocument/"+method, params)
+	}
+	c.call("shutdown", nil)
+	c.notify("exit", nil)
+	for range c.replies { // until it has ended
+	}
+	_ = c.cmd.Wait()
+	for _, dir := range []string{c.dir, c.home} {
+		if files, err := os.ReadDir(dir); err != nil || len(files) > 0 {
+			t.Error(files, err)
 		}
 	}
 }

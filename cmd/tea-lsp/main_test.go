@@ -31,6 +31,7 @@ func TestMain(m *testing.M) {
 type client struct {
 	t       *testing.T
 	dir     string
+	home    string
 	cmd     *exec.Cmd
 	in      io.WriteCloser
 	replies chan map[string]any
@@ -67,7 +68,7 @@ func (s spanOf) String() string {
 // newClient starts tea-lsp with files in its directory.
 func newClient(t *testing.T, files map[string]string, args ...string) *client {
 	t.Helper()
-	c := &client{t: t, dir: t.TempDir(), replies: make(chan map[string]any, 16), published: make(chan publish, 1024)}
+	c := &client{t: t, dir: t.TempDir(), home: t.TempDir(), replies: make(chan map[string]any, 16), published: make(chan publish, 1024)}
 	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(c.dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -75,7 +76,7 @@ func newClient(t *testing.T, files map[string]string, args ...string) *client {
 	}
 	c.cmd = exec.CommandContext(t.Context(), os.Args[0], append([]string{"lsp"}, args...)...)
 	c.cmd.Dir = c.dir
-	c.cmd.Env = append(os.Environ(), asTea+"=1", "HOME="+t.TempDir())
+	c.cmd.Env = append(os.Environ(), asTea+"=1", "HOME="+c.home)
 	c.cmd.Stderr = t.Output()
 	c.cmd.WaitDelay = 10 * time.Second
 	var err error
