@@ -18,7 +18,7 @@ func Bundle() tea.Bundle {
 	return tea.Bundle{
 		Name:        "llm",
 		Version:     "0.1.0",
-		Description: "Asks language models: OpenAI and compatible servers, Anthropic, Gemini, Ollama, Azure, and recordings of them.",
+		Description: "Asks language models: OpenAI and compatible servers, Anthropic, Gemini, Ollama, Azure, programs, and recordings of them.",
 		Settings:    map[string]*schema.Schema{settingsKey: schema.Of[Settings]()},
 		Open:        func(_ context.Context, s tea.Settings) (any, error) { return open(s, limits) },
 		Actions: []tea.Action{

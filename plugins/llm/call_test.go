@@ -159,7 +159,7 @@ func TestWrongParameters(t *testing.T) {
 		{"nothing to ask", "llm.call", map[string]any{"model": "m"}, nil, "prompt or messages"},
 		{"no model", "llm.call", nil, map[string]any{"prompt": "hi"}, "settings.llm.model"},
 		{"unknown parameter", "llm.call", nil, map[string]any{"promt": "hi"}, `did you mean "prompt"?`},
-		{"unknown provider", "llm.call", map[string]any{"model": "m", "provider": "openay"}, map[string]any{"prompt": "hi"}, `"openai", "openai-responses", "anthropic", "gemini", "ollama", "azure", "replay"`},
+		{"unknown provider", "llm.call", map[string]any{"model": "m", "provider": "openay"}, map[string]any{"prompt": "hi"}, `"openai", "openai-responses", "anthropic", "gemini", "ollama", "azure", "command", "replay"`},
 		{"unknown setting", "llm.call", map[string]any{"modle": "m"}, map[string]any{"prompt": "hi"}, "modle"},
 		{"unknown role", "llm.call", map[string]any{"model": "m"}, map[string]any{"messages": []any{map[string]any{"role": "robot", "content": "x"}}}, "messages[0].role"},
 		{"bad part", "llm.call", map[string]any{"model": "m"}, map[string]any{"messages": []any{map[string]any{"role": "user", "content": []any{map[string]any{"type": "video"}}}}}, "content[0]"},

@@ -3,21 +3,25 @@ package llm
 import (
 	"cmp"
 	"context"
+	"maps"
 	"net/http"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/the-edge-agent/tea/plugins/llm/internal/anthropic"
 	"github.com/the-edge-agent/tea/plugins/llm/internal/chat"
+	"github.com/the-edge-agent/tea/plugins/llm/internal/command"
 	"github.com/the-edge-agent/tea/plugins/llm/internal/gemini"
 	"github.com/the-edge-agent/tea/plugins/llm/internal/ollama"
 	"github.com/the-edge-agent/tea/plugins/llm/internal/openai"
 	"github.com/the-edge-agent/tea/plugins/llm/internal/replay"
 	"github.com/the-edge-agent/tea/plugins/llm/internal/responses"
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/x/diag"
 	"github.com/the-edge-agent/tea/sdk/x/httpapi"
 )
 
@@ -151,6 +155,13 @@ func (c *Client) replaying(req *tea.Request, conn Connection, observe observer) 
 func (c *Client) provider(req *tea.Request, conn Connection, observe observer) (chat.Provider, error) {
 	if err := conn.checkModel(); err != nil {
 		return nil, err
+	}
+	if conn.Provider == providerCommand {
+		program, ok := c.settings.Commands[conn.Model]
+		if !ok {
+			return nil, tea.Errorf(tea.ValidationError, "the model %q is not in settings.llm.commands%s", conn.Model, diag.Ending(conn.Model, slices.Sorted(maps.Keys(c.settings.Commands))))
+		}
+		return command.New(conn.Model, program, cmp.Or(conn.MaxAnswerBytes, defaultMaxAnswer)), nil
 	}
 	base, socket, err := httpapi.SplitSocket(conn.APIBase)
 	if err != nil {

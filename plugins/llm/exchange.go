@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/the-edge-agent/tea/plugins/llm/internal/chat"
+	"github.com/the-edge-agent/tea/plugins/llm/internal/command"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/x/httpapi"
 )
@@ -116,7 +117,7 @@ func (x *exchange) moveTo(target int, req *chat.Request) {
 // mayFallBack reports whether another server may succeed after a failure.
 func mayFallBack(failure *tea.Error) bool {
 	switch failure.Type {
-	case tea.ConnectionError, tea.RateLimited, tea.Timeout, tea.PermissionDenied, tea.NotFound:
+	case tea.ConnectionError, tea.RateLimited, tea.Timeout, tea.PermissionDenied, tea.NotFound, command.Failed:
 		return !httpapi.WasInterrupted(failure)
 	}
 	return false

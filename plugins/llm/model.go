@@ -12,14 +12,14 @@ import (
 // vendors lists the providers that other programs write before a model, as in
 // anthropic:claude. No model with a tag after the colon has one of these names.
 var vendors = []string{
-	providerOpenAI, providerOllama, providerAzure, providerReplay, providerAnthropic, providerGemini, providerResponses,
+	providerOpenAI, providerOllama, providerAzure, providerReplay, providerAnthropic, providerGemini, providerResponses, providerCommand,
 	"azure_ai", "azure_openai", "baseten", "bedrock", "bedrock_converse", "cerebras", "cohere", "deepseek", "fireworks", "github", "google",
 	"google-gla", "google-vertex", "google_anthropic_vertex", "google_genai", "google_vertexai", "grok", "groq", "huggingface", "ibm", "litellm", "llamacpp", "lmstudio",
 	"mistralai", "moonshotai", "nvidia", "openai-chat", "openrouter", "perplexity", "together", "upstage", "vercel", "vertexai", "vllm", "xai",
 }
 
 // providers are the protocols that a model such as anthropic/claude-x can name.
-var providers = []string{providerOpenAI, providerResponses, providerAnthropic, providerGemini, providerOllama, providerAzure}
+var providers = []string{providerOpenAI, providerResponses, providerAnthropic, providerGemini, providerOllama, providerAzure, providerCommand}
 
 // connections resolves the parameters of a call and its fallbacks to servers. recorded
 // reports whether the answers come from a recording, or are added to it.
@@ -79,7 +79,7 @@ func (c Connection) checkModel() error {
 		return nil
 	}
 	vendor := strings.ToLower(prefix)
-	own := slices.Contains(vendors[:7], vendor)
+	own := slices.Contains(vendors[:8], vendor)
 	switch {
 	case c.complete && (!slices.Contains(vendors[:4], vendor) || vendor == c.Provider):
 		return nil

@@ -6,6 +6,7 @@ import (
 	"maps"
 
 	"github.com/the-edge-agent/tea/plugins/llm/internal/anthropic"
+	"github.com/the-edge-agent/tea/plugins/llm/internal/command"
 	"github.com/the-edge-agent/tea/plugins/llm/internal/gemini"
 	"github.com/the-edge-agent/tea/plugins/llm/internal/responses"
 	"github.com/the-edge-agent/tea/sdk/schema"
@@ -26,12 +27,14 @@ type Settings struct {
 	Models         string           `json:"models,omitempty" format:"path" doc:"file that replaces the built-in table of models and prices"`
 	// Providers are the connections that a model such as NAME/MODEL refers to.
 	Providers map[string]Connection `json:"providers,omitempty" doc:"connection by name, for models written NAME/MODEL; a provider's name means that provider, any other name means openai unless provider is set"`
+	// Commands are not part of a connection, because a call must not add to them.
+	Commands map[string]command.Program `json:"commands,omitempty" doc:"the programs of provider: command by name, which is the model"`
 }
 
 // Connection is a server with its options. A call's parameters override the settings
 // one by one.
 type Connection struct {
-	Provider              string            `json:"provider,omitempty" enum:"openai,openai-responses,anthropic,gemini,ollama,azure,replay" doc:"the protocol of the server; default openai, chat completions, which many servers implement"`
+	Provider              string            `json:"provider,omitempty" enum:"openai,openai-responses,anthropic,gemini,ollama,azure,command,replay" doc:"the protocol of the server; default openai, chat completions, which many servers implement. command asks a program of settings.llm.commands"`
 	Model                 string            `json:"model,omitempty" doc:"the model's name at the server, or provider/model"`
 	APIBase               string            `json:"api_base,omitempty" doc:"address of the server, or unix:/path/to.sock:/v1; default: the provider's, or Ollama on this machine"`
 	APIKey                string            `json:"api_key,omitempty" secret:"true" doc:"key, if the server requires one"`
@@ -56,7 +59,7 @@ type Connection struct {
 type Replay struct {
 	File     string `json:"file,omitempty" format:"path" doc:"the recording, a file of JSON lines"`
 	Record   bool   `json:"record,omitempty" doc:"ask the real provider and record its answers"`
-	Provider string `json:"provider,omitempty" enum:"openai,openai-responses,anthropic,gemini,ollama,azure" doc:"the real provider; default openai, or that in the name of the model"`
+	Provider string `json:"provider,omitempty" enum:"openai,openai-responses,anthropic,gemini,ollama,azure,command" doc:"the real provider; default openai, or that in the name of the model"`
 }
 
 // Names of the providers.
@@ -67,6 +70,7 @@ const (
 	providerGemini    = gemini.Name
 	providerOllama    = "ollama"
 	providerAzure     = "azure"
+	providerCommand   = command.Name
 	providerReplay    = "replay"
 )
 

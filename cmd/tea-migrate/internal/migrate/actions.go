@@ -154,7 +154,6 @@ func (t *legacy) model(n, with *yaml.Node) {
 		t.add(decide, provider, "the provider is a server with the API of OpenAI: set `api_base`")
 	case "shell":
 		t.shell(n, with)
-		return
 	}
 	rename(with, "timeout", "timeout_seconds")
 	for _, key := range keys(with) {
@@ -164,9 +163,9 @@ func (t *legacy) model(n, with *yaml.Node) {
 	}
 }
 
-// shell makes a node run the program of a shell provider, with the prompt as input.
+// shell makes the program of a shell provider one of settings.llm.commands.
 func (t *legacy) shell(n, with *yaml.Node) {
-	name := text(with, "shell_provider")
+	name := str(take(with, "shell_provider"))
 	if name == "" {
 		name = "claude"
 	}
@@ -176,33 +175,20 @@ func (t *legacy) shell(n, with *yaml.Node) {
 		argv = sequence(command)
 	}
 	argv.Content = append(argv.Content, items(get(provider, "args"))...)
-	command := mapping("argv", argv, "stdin", true)
-	if timeout := get(provider, "timeout"); timeout != nil {
-		set(command, "timeout_seconds", timeout)
-	}
 	if t.commands == nil {
 		t.commands = mapping()
 	}
-	set(t.commands, name, command)
-	prompt := text(with, "prompt")
-	for _, key := range []string{"system", "user"} {
-		prompt = strings.TrimSpace(prompt + "\n\n" + text(with, key))
+	set(t.commands, name, mapping("argv", argv))
+	if model := take(with, "model"); model != nil {
+		t.add(missing, model, "the model of a program: add it to `settings.llm.commands.%s.argv`", name)
 	}
-	messages := get(with, "messages")
-	for _, m := range items(messages) {
-		prompt = strings.TrimSpace(prompt + "\n\n" + text(m, "content"))
+	get(with, "provider").SetString("command")
+	set(with, "model", scalar(name))
+	if get(with, "prompt") == nil && get(with, "messages") == nil {
+		rename(with, "user", "prompt")
 	}
-	if str(messages) != "" {
-		prompt = str(messages)
-		t.add(decide, messages, "the input of the program is the text of the messages; check it")
+	if timeout := get(provider, "timeout"); timeout != nil && get(with, "timeout") == nil {
+		set(with, "timeout_seconds", timeout)
 	}
-	set(n, "uses", scalar("command.run"))
-	set(n, "with", mapping("command", name, "stdin", prompt))
-	key := text(n, "output")
-	if key == "" {
-		set(n, "output", mapping("content", "{{ result.stdout }}"))
-	} else {
-		set(n, "output", mapping(key, mapping("content", "{{ result.stdout }}")))
-	}
-	t.add(decide, n, "`provider: shell` is command.run with the prompt on standard input: check the program in `settings.command.allow.%s`, and give it what it needs in `env`", name)
+	t.add(decide, n, "`provider: shell` is `provider: command`: check the program in `settings.llm.commands.%s`, and give it what it needs in `env`", name)
 }

@@ -16,7 +16,7 @@ type legacy struct {
 
 	usesPython bool
 	hasData    bool
-	commands   *yaml.Node // of settings.command.allow
+	commands   *yaml.Node // of settings.llm.commands
 	names      []string   // of the nodes
 }
 
@@ -324,10 +324,14 @@ func (t *legacy) settings() {
 		t.add(decide, nil, "Python runs in processes of the machine's python3: `settings.python.enabled` allows it. Environment variables that the code reads must be in `settings.python.env`, packages in `requirements`")
 	}
 	if t.commands != nil {
-		set(settings, "command", mapping("allow", t.commands))
+		if model := get(settings, "llm"); model != nil && model.Kind == yaml.MappingNode {
+			set(model, "commands", t.commands)
+		} else {
+			set(settings, "llm", mapping("commands", t.commands))
+		}
 	}
 	if take(settings, "shell_providers") != nil {
-		t.add(translated, settings, "`shell_providers` are commands in `settings.command.allow`")
+		t.add(translated, settings, "`shell_providers` are programs in `settings.llm.commands`")
 	}
 	for _, key := range []string{"raise_exceptions", "parallel", "checkpoint_dir"} {
 		if v := take(settings, key); v != nil {
