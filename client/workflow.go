@@ -47,6 +47,60 @@ type Trigger struct {
 	// reports whether its condition has started a run and was not reset.
 	Value  string `json:"value,omitempty"`
 	Active bool   `json:"active,omitempty"`
+	// Paused is when a schedule was paused, nil if it is not. Skipped are the latest
+	// starts that did not happen.
+	Paused  *time.Time `json:"paused,omitempty"`
+	Skipped []Skip     `json:"skipped,omitempty"`
+}
+
+// Skip is a start that did not happen.
+type Skip struct {
+	At     time.Time `json:"at"`
+	Reason string    `json:"reason"`
+}
+
+// ScheduledTrigger is a trigger with its times in the next seven days, none while it is
+// paused.
+type ScheduledTrigger struct {
+	Workflow string      `json:"workflow"`
+	Trigger  string      `json:"trigger"`
+	Last     *time.Time  `json:"last,omitempty"`
+	Times    []time.Time `json:"times"`
+	// More reports that there are more times than the server lists.
+	More    bool       `json:"more,omitempty"`
+	Paused  *time.Time `json:"paused,omitempty"`
+	Skipped []Skip     `json:"skipped,omitempty"`
+}
+
+// Schedule returns the triggers of the kinds cron and every.
+func (c *Client) Schedule(ctx context.Context) ([]ScheduledTrigger, error) {
+	var list struct {
+		Triggers []ScheduledTrigger `json:"triggers"`
+	}
+	err := c.call(ctx, http.MethodGet, "/v1/schedule", nil, nil, nil, &list)
+	return list.Triggers, err
+}
+
+// Pause pauses a trigger of the schedule until [Client.Unpause]; a restart of the server
+// does not resume it.
+func (c *Client) Pause(ctx context.Context, workflow, trigger string) error {
+	return c.trigger(ctx, workflow, trigger, "pause", new(ScheduledTrigger))
+}
+
+// Unpause resumes a paused trigger. Times that have passed start runs only if the
+// trigger has catch_up one or all.
+func (c *Client) Unpause(ctx context.Context, workflow, trigger string) error {
+	return c.trigger(ctx, workflow, trigger, "resume", new(ScheduledTrigger))
+}
+
+// RunNow starts the run of a trigger of the schedule now. Its next time stays as it is.
+func (c *Client) RunNow(ctx context.Context, workflow, trigger string) (*Run, error) {
+	run := new(Run)
+	return run, c.trigger(ctx, workflow, trigger, "run", run)
+}
+
+func (c *Client) trigger(ctx context.Context, workflow, trigger, do string, out any) error {
+	return c.call(ctx, http.MethodPost, "/v1/workflows/"+url.PathEscape(workflow)+"/triggers/"+url.PathEscape(trigger)+"/"+do, nil, nil, map[string]any{}, out)
 }
 
 // FileProblem is a problem of a file on the server. Its workflow may still be served in a

@@ -168,7 +168,7 @@ func TestTypesOfTheGoClientAreComplete(t *testing.T) {
 	}
 	for name, v := range map[string]any{
 		"Run": client.Run{}, "Failure": client.Failure{}, "Interrupt": client.Interrupt{}, "Usage": client.Usage{}, "Workflow": client.Workflow{}, "Trigger": client.Trigger{},
-		"FileProblem": client.FileProblem{}, "Event": client.Event{}, "Plugin": client.Plugin{}, "Source": client.Source{}, "InstalledPlugin": client.InstalledPlugin{}, "PluginChange": client.PluginChange{},
+		"FileProblem": client.FileProblem{}, "Event": client.Event{}, "Plugin": client.Plugin{}, "Source": client.Source{}, "ScheduledTrigger": client.ScheduledTrigger{}, "Skip": client.Skip{}, "InstalledPlugin": client.InstalledPlugin{}, "PluginChange": client.PluginChange{},
 	} {
 		var want, got []string
 		for member := range at(d.doc, "components", "schemas", name, "properties").(map[string]any) {

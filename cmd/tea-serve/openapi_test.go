@@ -252,6 +252,8 @@ func TestEachOperationIsDescribed(t *testing.T) {
 		do(200, "POST", "/v1/runs/"+action, both)
 	}
 	do(202, "POST", "/v1/workflows/hook/triggers/hourly/run", "")
+	do(200, "POST", "/v1/workflows/hook/triggers/hourly/pause", "")
+	do(200, "POST", "/v1/workflows/hook/triggers/hourly/resume", "")
 	do(202, "POST", "/hooks/in", "{}")
 	do(200, "POST", "/v1/chat/completions", `{"model": "hook", "messages": [{"role": "user", "content": "Hello"}]}`)
 	do(200, "POST", "/v1/chat/completions", `{"model": "hook", "stream": true, "messages": [{"role": "user", "content": "Hello"}]}`)

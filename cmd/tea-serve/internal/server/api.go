@@ -65,6 +65,8 @@ func (s *server) routes(a *access) (http.Handler, []route) {
 	handle("GET /v1/workflows/{name}/graph.svg", roleView, s.getWorkflowGraph)
 	handle("POST /v1/workflows/{name}/runs", roleRun, s.postRun)
 	handle("POST /v1/workflows/{name}/triggers/{trigger}/run", roleRun, s.postTrigger)
+	handle("POST /v1/workflows/{name}/triggers/{trigger}/pause", roleRun, s.setPaused(true))
+	handle("POST /v1/workflows/{name}/triggers/{trigger}/resume", roleRun, s.setPaused(false))
 	handle("GET /v1/schedule", roleView, s.getSchedule)
 	handle("GET /v1/questions", roleView, s.getQuestions)
 	handle("GET /v1/changes", roleView, s.awaitChange)
@@ -372,6 +374,10 @@ type triggerDoc struct {
 	// whether its condition has started a run and was not reset.
 	Value  string `json:"value,omitempty"`
 	Active bool   `json:"active,omitempty"`
+	// Paused is when a schedule was paused, Skipped are the latest starts that did not
+	// happen.
+	Paused  *time.Time `json:"paused,omitempty"`
+	Skipped []skip     `json:"skipped,omitempty"`
 }
 
 func (s *server) describe(v *version) workflowDoc {
@@ -395,10 +401,11 @@ func (s *server) describe(v *version) workflowDoc {
 	today := used.on(day(time.Now()))
 	doc.Tokens, doc.USD, doc.LastRun = today.Tokens, today.USD, used.last()
 	for _, t := range v.triggers {
-		d := triggerDoc{Name: t.Name, Kind: t.Kind}
+		d := triggerDoc{Name: t.Name, Kind: t.Kind, Paused: s.pausedAt(t), Skipped: s.skips.of(t.id)}
 		if last, ok := s.led.state.fired[t.id]; ok && t.next != nil {
-			next := t.next(last)
-			d.Last, d.Next = &last, &next
+			if d.Last = &last; d.Paused == nil {
+				d.Next = new(t.next(last))
+			}
 		}
 		if t.Values != nil {
 			if at := s.positionOf(t.id); !at.Last.IsZero() {

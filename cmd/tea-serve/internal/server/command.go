@@ -136,6 +136,7 @@ type server struct {
 	answers map[string]chan struct{}
 	// unwatched is the reason why a directory cannot be watched now, by trigger.
 	unwatched map[string]string
+	skips     skips
 	// suspects are runs during which the server ended; trial is the one that is
 	// tried now.
 	suspects []*item

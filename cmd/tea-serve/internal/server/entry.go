@@ -14,18 +14,19 @@ type entry struct {
 	Format int `json:"format,omitempty"`
 	// Safe is the size of the file that was synced when the line was written: damaged
 	// data after it was never acknowledged.
-	Safe  int64         `json:"safe,omitempty"`
-	Item  *item         `json:"item,omitempty"`
-	Try   *progress     `json:"try,omitempty"`
-	End   string        `json:"end,omitempty"`
-	Drop  *dropped      `json:"drop,omitempty"`
-	Over  *overRun      `json:"over,omitempty"`
-	Gone  string        `json:"gone,omitempty"`
-	Key   *keyUse       `json:"key,omitempty"`
-	Fired *firing       `json:"fired,omitempty"`
-	File  *fileSeen     `json:"file,omitempty"`
-	Used  *dayUse       `json:"used,omitempty"`
-	Asked *announcement `json:"asked,omitempty"`
+	Safe   int64         `json:"safe,omitempty"`
+	Item   *item         `json:"item,omitempty"`
+	Try    *progress     `json:"try,omitempty"`
+	End    string        `json:"end,omitempty"`
+	Drop   *dropped      `json:"drop,omitempty"`
+	Over   *overRun      `json:"over,omitempty"`
+	Gone   string        `json:"gone,omitempty"`
+	Key    *keyUse       `json:"key,omitempty"`
+	Fired  *firing       `json:"fired,omitempty"`
+	Paused *pausing      `json:"paused,omitempty"`
+	File   *fileSeen     `json:"file,omitempty"`
+	Used   *dayUse       `json:"used,omitempty"`
+	Asked  *announcement `json:"asked,omitempty"`
 	// LinkKey is the key of the links that answer questions.
 	LinkKey []byte `json:"link_key,omitempty"`
 	// PushKey is the key that identifies the server to push services. Browser is a browser
@@ -139,11 +140,13 @@ func (l usedDays) last() *lastRun {
 
 // ledgerState is the state that results from the entries.
 type ledgerState struct {
-	items   map[string]*item
-	drops   map[string]*dropped
-	over    map[string]*overRun
-	keys    map[string]*keyUse
-	fired   map[string]time.Time
+	items map[string]*item
+	drops map[string]*dropped
+	over  map[string]*overRun
+	keys  map[string]*keyUse
+	fired map[string]time.Time
+	// paused has when schedules were paused.
+	paused  map[string]time.Time
 	files   map[string]map[string]string
 	used    map[string]usedDays
 	asked   map[string]*announcement
@@ -154,7 +157,14 @@ type ledgerState struct {
 }
 
 func newLedgerState() ledgerState {
-	return ledgerState{items: map[string]*item{}, drops: map[string]*dropped{}, over: map[string]*overRun{}, keys: map[string]*keyUse{}, fired: map[string]time.Time{}, files: map[string]map[string]string{}, used: map[string]usedDays{}, asked: map[string]*announcement{}, browsers: map[string]*browser{}}
+	return ledgerState{items: map[string]*item{}, drops: map[string]*dropped{}, over: map[string]*overRun{}, keys: map[string]*keyUse{}, fired: map[string]time.Time{}, paused: map[string]time.Time{}, files: map[string]map[string]string{}, used: map[string]usedDays{}, asked: map[string]*announcement{}, browsers: map[string]*browser{}}
+}
+
+// setTime sets the time of a trigger; a zero time removes it.
+func setTime(times map[string]time.Time, trigger string, at time.Time) {
+	if times[trigger] = at; at.IsZero() {
+		delete(times, trigger)
+	}
 }
 
 func (s *ledgerState) apply(e *entry) {
@@ -181,10 +191,10 @@ func (s *ledgerState) apply(e *entry) {
 		s.keys[e.Key.Key] = e.Key
 	}
 	if e.Fired != nil {
-		s.fired[e.Fired.Trigger] = e.Fired.At
-		if e.Fired.At.IsZero() {
-			delete(s.fired, e.Fired.Trigger)
-		}
+		setTime(s.fired, e.Fired.Trigger, e.Fired.At)
+	}
+	if e.Paused != nil {
+		setTime(s.paused, e.Paused.Trigger, e.Paused.At)
 	}
 	if f := e.File; f != nil {
 		if s.files[f.Trigger] == nil {
@@ -276,6 +286,9 @@ func (s *ledgerState) entries(now time.Time) []*entry {
 	}
 	for trigger, at := range s.fired {
 		list = append(list, &entry{Fired: &firing{trigger, at}})
+	}
+	for trigger, at := range s.paused {
+		list = append(list, &entry{Paused: &pausing{trigger, at}})
 	}
 	for trigger, files := range s.files {
 		for name, stamp := range files {

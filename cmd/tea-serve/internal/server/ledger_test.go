@@ -59,7 +59,7 @@ func TestLedgerIsReadAgain(t *testing.T) {
 	l := openTest(t, dir)
 	at, today := time.Unix(1_000_000, 0).UTC(), day(time.Now())
 	l.putTest(t, acceptTest("a"), &entry{Key: &keyUse{Key: "k", Run: "a", Until: at.AddDate(1000, 0, 0)}})
-	l.putTest(t, acceptTest("b"), &entry{Fired: &firing{"t", at}})
+	l.putTest(t, acceptTest("b"), &entry{Fired: &firing{"t", at}}, &entry{Paused: &pausing{"t", at}}, &entry{Paused: &pausing{"u", at}}, &entry{Paused: &pausing{Trigger: "u"}})
 	l.putTest(t, &entry{Try: &progress{ID: "b", Attempts: 2, Parked: "why"}}, &entry{End: "a"})
 	l.putTest(t, &entry{File: &fileSeen{"t", "x", "1"}}, &entry{File: &fileSeen{"t", "y", "1"}}, &entry{File: &fileSeen{"t", "x", ""}})
 	l.putTest(t, &entry{Used: &dayUse{Day: today, Workflow: "w", Tokens: 5}}, &entry{Used: &dayUse{Day: "2026-01-01", Workflow: "w"}},

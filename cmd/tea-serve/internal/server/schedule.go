@@ -24,7 +24,7 @@ func (s *server) schedule() {
 		_ = s.fire(t, t.event(nil), request{once: true}) // already logged
 	}
 	today := day(time.Now())
-	p := &planner{s: s, seed: maphash.MakeSeed(), base: map[string]time.Time{}, since: time.Now(), start: s.startScheduled}
+	p := &planner{s: s, seed: maphash.MakeSeed(), base: map[string]time.Time{}, passed: map[string]time.Time{}, since: time.Now(), start: s.startScheduled}
 	files := newWatcher(s)
 	defer s.brokers.close()
 	timer := time.NewTimer(0)
@@ -91,6 +91,8 @@ type planner struct {
 	since time.Time
 	// base is the time from which a schedule without a usable position counts.
 	base map[string]time.Time
+	// passed is the last time of a paused schedule that was recorded as skipped.
+	passed map[string]time.Time
 }
 
 // jump records that the clock has skipped the times before now.
@@ -103,10 +105,13 @@ func (p *planner) jump(now time.Time, step time.Duration) {
 // run starts the due runs of a schedule, and returns the time of the next one.
 func (p *planner) run(t *trigger, now time.Time) time.Time {
 	last := p.last(t, now)
+	if next := p.paused(t, now); !next.IsZero() {
+		return next
+	}
 	due := t.next(last)
 	switch {
 	case t.Timer.Every > 0 && now.Sub(due) > t.Timer.Every: // skip intervals in one step
-		due = last.Add(now.Sub(last).Truncate(t.Timer.Every))
+		due = t.passed(last, now)
 		if t.Timer.CatchUp == "all" {
 			due = later(t.next(last), due.Add(-maxCatchUp*t.Timer.Every))
 		}
@@ -182,6 +187,7 @@ func (p *planner) fire(t *trigger, missed []time.Time, now time.Time) {
 	switch {
 	case t.Timer.CatchUp == "all":
 	case t.Timer.CatchUp == "skip" && late:
+		p.s.skips.add(t.id, skip{latest, "the time was missed, and catch_up is skip"})
 		p.s.mu.Lock()
 		defer p.s.mu.Unlock()
 		_, _ = p.s.led.add(false, &entry{Fired: &firing{t.id, latest}})

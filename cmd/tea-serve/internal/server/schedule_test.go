@@ -56,7 +56,7 @@ func newPlan(t *testing.T, c host.TimerConfig) *plan {
 			t.Fatal(err)
 		}
 	}
-	p.planner = &planner{s: &server{mu: &l.mu, led: l}, seed: maphash.MakeSeed(), base: map[string]time.Time{}, start: func(tr *trigger, at time.Time) {
+	p.planner = &planner{s: &server{mu: &l.mu, led: l}, seed: maphash.MakeSeed(), base: map[string]time.Time{}, passed: map[string]time.Time{}, start: func(tr *trigger, at time.Time) {
 		p.started = append(p.started, at.UTC().Format(clock))
 		l.mu.Lock()
 		defer l.mu.Unlock()
@@ -91,11 +91,24 @@ func TestMissedTimes(t *testing.T) {
 		{"interval", host.TimerConfig{Every: time.Hour}, []string{"01 12:00:00", "01 12:59:59", "01 13:00:00", "01 14:00:01", "01 14:00:02"}, []string{"01 13:00:00", "01 14:00:00"}},
 		{"interval after being off", host.TimerConfig{Every: time.Hour}, []string{"01 12:00:00", "03 12:30:00", "03 12:30:15", "03 13:00:00"}, []string{"03 12:00:00", "03 13:00:00"}},
 		{"all of an interval", host.TimerConfig{Every: time.Hour, CatchUp: "all"}, []string{"01 12:00:00", "01 15:30:00"}, []string{"01 13:00:00", "01 14:00:00", "01 15:00:00"}},
+		{"paused", host.TimerConfig{}, []string{"01 12:00:00", "pause 01 13:00:00", "02 06:00:00", "03 06:00:00", "resume 03 07:00:00", "04 06:00:00"}, []string{"04 06:00:00"}},
+		{"paused with catch_up one", host.TimerConfig{CatchUp: "one"}, []string{"01 12:00:00", "pause 01 13:00:00", "03 06:00:00", "resume 03 07:00:00"}, []string{"03 06:00:00"}},
+		{"a paused interval", host.TimerConfig{Every: time.Hour}, []string{"01 12:00:00", "pause 01 12:30:00", "01 13:00:00", "resume 01 14:20:00", "01 14:59:59", "01 15:00:00"}, []string{"01 15:00:00"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			p := newPlan(t, c.config)
 			for _, now := range c.clock {
+				now, paused := strings.CutPrefix(now, "pause ")
+				now, resumed := strings.CutPrefix(now, "resume ")
+				if paused || resumed {
+					p.s.mu.Lock()
+					_, err := p.s.led.add(false, p.s.pausing(p.t, paused, at(t, now))...)
+					p.s.mu.Unlock()
+					if err != nil {
+						t.Fatal(err)
+					}
+				}
 				now, started := strings.CutPrefix(now, "start ")
 				now, woke := strings.CutPrefix(now, "wake ")
 				if started {
@@ -114,6 +127,29 @@ func TestMissedTimes(t *testing.T) {
 				t.Errorf("runs (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestTimesOfAPausedScheduleAreListed(t *testing.T) {
+	t.Parallel()
+	p := newPlan(t, host.TimerConfig{Every: time.Minute})
+	p.run(p.t, at(t, "01 12:00:00"))
+	if _, err := p.s.led.add(false, p.s.pausing(p.t, true, at(t, "01 12:00:30"))...); err != nil {
+		t.Fatal(err)
+	}
+	p.run(p.t, at(t, "01 12:02:10"))
+	p.run(p.t, at(t, "01 12:03:10"))
+	var got []string
+	for _, one := range p.s.skips.of("t") {
+		got = append(got, one.At.UTC().Format(clock)+" "+one.Reason)
+	}
+	want := []string{"01 12:03:00 the trigger is paused", "01 12:02:00 the trigger is paused", "01 12:01:00 the trigger is paused"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("skipped (-want +got):\n%s", diff)
+	}
+	p.run(p.t, at(t, "02 12:00:00"))
+	if n := len(p.s.skips.of("t")); n != maxSkips {
+		t.Errorf("%d skipped starts are kept", n)
 	}
 }
 

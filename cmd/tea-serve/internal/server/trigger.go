@@ -175,8 +175,9 @@ func (s *server) fire(t *trigger, event map[string]any, with request) error {
 	return err
 }
 
-// refuse logs why an event does not start a run.
+// refuse logs and records why an event does not start a run.
 func (s *server) refuse(t *trigger, err error) {
+	s.skips.add(t.id, skip{time.Now(), s.svc.Hide(err.Error())})
 	s.metrics.refused.WithLabelValues(s.metrics.workflow(t.workflow)).Inc()
 	s.svc.Log.Warn(fmt.Sprintf("the trigger %q of %s starts no run: %s", t.Name, t.workflow, s.svc.Hide(err.Error())), "workflow", t.workflow)
 }

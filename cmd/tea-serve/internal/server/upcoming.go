@@ -2,7 +2,6 @@ package server
 
 import (
 	"cmp"
-	"fmt"
 	"net/http"
 	"slices"
 	"time"
@@ -25,6 +24,10 @@ type upcomingDoc struct {
 	Times    []time.Time `json:"times"`
 	// More reports that there are more times within the span.
 	More bool `json:"more,omitempty"`
+	// Paused is when the trigger was paused; it then has no times. Skipped are the latest
+	// starts that did not happen.
+	Paused  *time.Time `json:"paused,omitempty"`
+	Skipped []skip     `json:"skipped,omitempty"`
 }
 
 // getSchedule lists the times of the next week at which triggers start runs.
@@ -35,23 +38,7 @@ func (s *server) getSchedule(w http.ResponseWriter, r *http.Request) error {
 	now := time.Now()
 	list := []upcomingDoc{}
 	for _, t := range s.catalog.triggers(host.TriggerCron, host.TriggerEvery) {
-		doc := upcomingDoc{Workflow: t.workflow, Trigger: t.Name, Times: []time.Time{}}
-		from := now
-		s.mu.Lock()
-		if last, ok := s.led.state.fired[t.id]; ok {
-			doc.Last = &last
-			if t.Timer.Every > 0 && !last.After(now) {
-				from = last.Add(now.Sub(last).Truncate(t.Timer.Every))
-			}
-		}
-		s.mu.Unlock()
-		for at := t.next(from); !at.IsZero() && at.Before(now.Add(scheduleSpan)); at = t.next(at) {
-			if doc.More = len(doc.Times) == maxTimes; doc.More {
-				break
-			}
-			doc.Times = append(doc.Times, at.UTC())
-		}
-		list = append(list, doc)
+		list = append(list, s.upcoming(t, now))
 	}
 	slices.SortFunc(list, func(a, b upcomingDoc) int {
 		return cmp.Or(cmp.Compare(a.Workflow, b.Workflow), cmp.Compare(a.Trigger, b.Trigger))
@@ -59,24 +46,41 @@ func (s *server) getSchedule(w http.ResponseWriter, r *http.Request) error {
 	return reply(w, http.StatusOK, map[string]any{"triggers": list})
 }
 
+// upcoming returns the next times of a schedule.
+func (s *server) upcoming(t *trigger, now time.Time) upcomingDoc {
+	doc := upcomingDoc{Workflow: t.workflow, Trigger: t.Name, Times: []time.Time{}, Skipped: s.skips.of(t.id)}
+	from := now
+	s.mu.Lock()
+	if last, ok := s.led.state.fired[t.id]; ok {
+		doc.Last, from = &last, t.passed(last, now)
+	}
+	doc.Paused = s.pausedAt(t)
+	s.mu.Unlock()
+	if doc.Paused != nil {
+		return doc
+	}
+	for at := t.next(from); !at.IsZero() && at.Before(now.Add(scheduleSpan)); at = t.next(at) {
+		if doc.More = len(doc.Times) == maxTimes; doc.More {
+			break
+		}
+		doc.Times = append(doc.Times, at.UTC())
+	}
+	return doc
+}
+
 // postTrigger starts the run of a schedule now. Its next time stays as it is.
 func (s *server) postTrigger(w http.ResponseWriter, r *http.Request) error {
-	if err := knownQuery(r.URL.Query()); err != nil {
+	t, err := s.scheduleOf(r)
+	if err != nil {
 		return err
 	}
-	for _, t := range s.catalog.triggers(host.TriggerCron, host.TriggerEvery) {
-		if t.workflow != r.PathValue("name") || t.Name != r.PathValue("trigger") {
-			continue
-		}
-		req, err := t.request(r.Context(), s, t.event(map[string]any{"scheduled_at": time.Now().Format(time.RFC3339)}))
-		if err != nil {
-			return err
-		}
-		a, err := s.accept(req)
-		if err != nil {
-			return err
-		}
-		return s.answer(w, r, a, 0)
+	req, err := t.request(r.Context(), s, t.event(map[string]any{"scheduled_at": time.Now().Format(time.RFC3339)}))
+	if err != nil {
+		return err
 	}
-	return &statusError{http.StatusNotFound, fmt.Errorf("the workflow %.100q has no schedule %.100q", r.PathValue("name"), r.PathValue("trigger"))}
+	a, err := s.accept(req)
+	if err != nil {
+		return err
+	}
+	return s.answer(w, r, a, 0)
 }

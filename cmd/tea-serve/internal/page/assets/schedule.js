@@ -30,22 +30,32 @@ export function schedule(signal) {
 		const made = await post(`/v1/workflows/${encodeURIComponent(one.workflow)}/triggers/${encodeURIComponent(one.trigger)}/run`, {})
 		location.hash = `#/runs/${encodeURIComponent(made.id)}`
 	}, message.fail, {"aria-label": `Run now: ${one.workflow} ${one.trigger}`})
-	every(signal, async () => {
+	const pause = one => button(one.paused ? "Resume" : "Pause", async () => {
+		message.clear()
+		await post(`/v1/workflows/${encodeURIComponent(one.workflow)}/triggers/${encodeURIComponent(one.trigger)}/${one.paused ? "resume" : "pause"}`, {})
+		await refresh()
+		content.querySelector(`[aria-label="${CSS.escape(`${one.paused ? "Pause" : "Resume"}: ${one.workflow} ${one.trigger}`)}"]`)?.focus()
+	}, message.fail, {"aria-label": `${one.paused ? "Resume" : "Pause"}: ${one.workflow} ${one.trigger}`})
+	const next = one => one.paused ? [h("span", {class: "badge", "data-status": "parked"}, "paused"), " since ", when(one.paused)] : when(one.times[0])
+	async function refresh() {
 		const [{triggers}, {runs}] = await Promise.all([get("/v1/schedule", signal), get("/v1/runs?limit=500", signal)])
 		message.clear()
 		if (triggers.length === 0) {
 			refill(content, h("div", {class: "card empty"}, h("p", null, h("strong", null, "Nothing is scheduled.")), h("p", null, "Triggers of the kinds ", h("code", null, "cron"), " and ", h("code", null, "every"), " in the section ", h("code", null, "serve"), " of a workflow appear here.")))
 			return
 		}
+		const skipped = triggers.flatMap(one => (one.skipped ?? []).map(skip => ({...skip, one}))).sort((a, b) => Date.parse(b.at) - Date.parse(a.at)).slice(0, 50)
 		const known = new Set(triggers.map(one => JSON.stringify([one.workflow, one.trigger])))
 		const past = runs.filter(one => known.has(JSON.stringify([one.workflow, one.trigger]))).slice(0, 50)
 		refill(content,
-			table("Schedules", ["Workflow", "Trigger", "Last", "Next", can("run") ? "Action" : null].filter(name => name), triggers.map(one => [workflowLink(one.workflow), one.trigger, when(one.last), when(one.times[0]), can("run") ? run(one) : null].filter((cell, i) => i < 4 || cell))),
+			table("Schedules", ["Workflow", "Trigger", "Last", "Next", can("run") ? "Action" : null].filter(name => name), triggers.map(one => [workflowLink(one.workflow), one.trigger, when(one.last), next(one), can("run") ? h("span", {class: "buttons"}, run(one), pause(one)) : null].filter((cell, i) => i < 4 || cell))),
 			h("h2", null, "Next seven days"),
 			daysOf(triggers).map(({day, rows}) => section(new Date(day).toLocaleDateString([], {weekday: "long", day: "numeric", month: "long"}),
 				table(`Runs on ${day}`, ["Time", "Workflow", "Trigger"], rows.map(({text, one}) => [text, workflowLink(one.workflow), one.trigger])))),
 			triggers.some(one => one.more) ? h("p", {class: "muted"}, "The first 500 times of a trigger are shown.") : null,
+			skipped.length === 0 ? null : [h("h2", null, "Skipped starts"), table("Skipped starts", ["Time", "Workflow", "Trigger", "Reason"], skipped.map(({at, reason, one}) => [when(at), workflowLink(one.workflow), one.trigger, reason]))],
 			h("h2", null, "Past runs"), runTable(past) ?? h("p", {class: "muted"}, "No schedule has started a run yet."))
-	}, message.fail)
+	}
+	every(signal, refresh, message.fail)
 	return h("div", null, h("h1", null, "Schedule"), message.element, content)
 }
