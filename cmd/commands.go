@@ -28,6 +28,7 @@ func commands() []command {
 		{name: "validate", help: "Check workflow files without running anything.", grammar: func() any { return new(validateCmd) }},
 		{name: "inspect", help: "Draw a workflow's graph as text, JSON, DOT, Mermaid or SVG.", grammar: func() any { return new(inspectCmd) }},
 		{name: "test", help: "Run the tests of workflows.", grammar: func() any { return new(testCmd) }},
+		{name: "eval", help: "Run workflows on cases, grade the results and compare variants."},
 		{name: "actions", help: "List the actions, or show one with its parameters.", grammar: func() any { return new(actionsCmd) }},
 		{name: "explain", help: "Explain an error code, or an action.", grammar: func() any { return new(explainCmd) }},
 		{name: "runs", help: "List runs, show a run, print its events.", grammar: func() any { return new(runsCmd) }},

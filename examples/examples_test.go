@@ -27,6 +27,7 @@ var built = map[string]string{
 	"tea":               "./cmd/tea",
 	"tea-lsp":           "./cmd/tea-lsp",
 	"tea-mcp":           "./cmd/tea-mcp",
+	"tea-eval":          "./cmd/tea-eval",
 	"tea-migrate":       "./cmd/tea-migrate",
 	"tea-serve":         "./cmd/tea-serve",
 	"tea-temporal":      "./cmd/tea-temporal",

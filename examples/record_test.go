@@ -60,7 +60,11 @@ func recordAll() error {
 			return fmt.Errorf("record %s: %w", example, err)
 		}
 	}
-	return nil
+	answers, err := offline.Answers("eval/model.yaml")
+	if err != nil {
+		return err
+	}
+	return record("eval", answers)
 }
 
 func record(example string, answers []offline.Answer) (err error) {
@@ -78,10 +82,21 @@ func record(example string, answers []offline.Answer) (err error) {
 	if err := os.RemoveAll(made); err != nil {
 		return err
 	}
-	overlay := fmt.Sprintf(`{"settings":{"llm":{"api_base":"%s/v1","replay":{"record":true,"provider":"openai"}}}}`, server.URL)
-	script := "tea run workflow.yaml -q -C '" + overlay + "'"
+	connection := fmt.Sprintf(`"api_base":"%s/v1","replay":{"file":"answers.jsonl","record":true,"provider":"openai"}`, server.URL)
+	script := "tea run workflow.yaml -q -C '{\"settings\":{\"llm\":{" + connection + "}}}'"
 	if _, err := os.Stat(filepath.Join(dir, "input.json")); err == nil {
 		script += " -i @input.json"
+	}
+	if evaluation := filepath.Join(dir, "eval.yaml"); example == "eval" {
+		text, err := os.ReadFile(evaluation)
+		if err == nil {
+			settings := "settings: {llm: {" + connection + "}}\n"
+			err = os.WriteFile(evaluation, []byte(settings+strings.Replace(string(text), "replay: {file: answers.jsonl}", connection, 1)), 0o600)
+		}
+		if err != nil {
+			return err
+		}
+		script = "touch answers.jsonl; tea eval eval.yaml --no-cache"
 	}
 	res, err := shell(context.Background(), dir, dir, script)
 	if err != nil {
@@ -96,5 +111,6 @@ func record(example string, answers []offline.Answer) (err error) {
 	}
 	lines := strings.SplitAfter(string(data), "\n")
 	slices.Sort(lines) // branches record in any order
+	lines = slices.Compact(slices.DeleteFunc(lines, func(line string) bool { return strings.TrimSpace(line) == "" }))
 	return os.WriteFile(filepath.Join(example, "answers.jsonl"), []byte(strings.Join(lines, "")), 0o644)
 }

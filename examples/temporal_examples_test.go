@@ -51,6 +51,7 @@ var examplesOnTemporal = map[string]exampleOnTemporal{
 	"loops":              {apart: inDriver},
 	"lua-module":         {apart: inDriver},
 	"map":                {apart: inDriver},
+	"eval":               {apart: "one call of a model, which llm has"},
 	"migrate":            {apart: "a log, a loop and a filter, which other examples have"},
 	"parallel":           {apart: inDriver},
 	"routing":            {apart: inDriver},
