@@ -156,11 +156,11 @@ func open(ctx context.Context, path string, limits engine.Limits, mode string, p
 		"max_temp_directory_size":       {strconv.FormatInt(spillTimes*limits.MemoryBytes, 10) + "B"},
 		"disable_database_invalidation": {"false"},
 	}
-	connector, err := duckdb.NewConnector(path+"?"+options.Encode(), nil)
+	inner, err := duckdb.NewConnector(path+"?"+options.Encode(), nil)
 	if err != nil {
 		return nil, err
 	}
-	db := sql.OpenDB(connector)
+	db := sql.OpenDB(connector{inner})
 	// Do not use ctx, which may end after the database was opened.
 	_, err = db.ExecContext(context.WithoutCancel(ctx), "PRAGMA disable_checkpoint_on_shutdown")
 	if err == nil && prepare != nil {
@@ -200,7 +200,7 @@ func literal(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + 
 // Append adds rows with DuckDB's appender.
 func (database) Append(ctx context.Context, conn *sql.Conn, table string, rows [][]any) error {
 	return conn.Raw(func(inner any) error {
-		appender, err := duckdb.NewAppenderFromConn(inner.(driver.Conn), "", table)
+		appender, err := duckdb.NewAppenderFromConn(inner.(connection).Conn, "", table)
 		if err != nil {
 			return err
 		}
