@@ -13,10 +13,11 @@ import (
 
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/value"
+	"github.com/the-edge-agent/tea/sdk/x/filelock"
 )
 
-// File is a recording on disk. It is read on first use and is safe for concurrent use
-// within a process.
+// File is a recording on disk. It is read on first use and is safe for concurrent use.
+// Other processes can add to it at the same time.
 type File struct {
 	path string
 
@@ -79,6 +80,9 @@ func appendLine(path string, line []byte) (err error) {
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	if err := file.Chmod(0o600); err != nil {
+		return err
+	}
+	if err := filelock.Lock(file); err != nil {
 		return err
 	}
 	end, err := wholeLines(file)

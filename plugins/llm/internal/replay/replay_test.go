@@ -3,9 +3,11 @@ package replay
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -209,6 +211,29 @@ func TestFailuresAreNotRecorded(t *testing.T) {
 	}
 	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the file is there: %v", err)
+	}
+}
+
+// A workflow and its judge, or two processes, record to one file.
+func TestSeveralRecordersOfAFile(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "answers.jsonl")
+	const each = 50
+	var recorders sync.WaitGroup
+	for r := range 4 {
+		recorder := New(Open(path), noSecrets, fake{text: strings.Repeat("a", 1000*r)})
+		recorders.Go(func() {
+			for n := range each {
+				if _, err := recorder.Chat(t.Context(), ask(fmt.Sprint(r, n)), nil); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	recorders.Wait()
+	records, err := load(path)
+	if err != nil || len(records) != 4*each {
+		t.Errorf("%d recordings, want %d, %v", len(records), 4*each, err)
 	}
 }
 
