@@ -27,7 +27,8 @@ type vectors struct {
 	mu      sync.Mutex // guards the fields below
 	open    map[string]*collection
 	closed  bool
-	// stale are the collections whose files may lack a change; see markStale.
+	// stale are the collections whose files may lack a change, see markStale, or are
+	// damaged.
 	stale map[string]bool
 	// marked are the collections that have the mark of this process; see mark.
 	marked map[string]bool
@@ -235,7 +236,7 @@ func (x *vectors) nearest(ctx context.Context, collection string, q store.Vector
 		if err == nil {
 			return x.rowsOf(ctx, collection, hits, q)
 		}
-		if try > 0 || !errors.Is(err, vector.ErrClosed) {
+		if try > 0 || !errors.Is(err, vector.ErrClosed) && !errors.Is(err, vector.ErrDamaged) {
 			return nil, nil, err
 		}
 	}
@@ -268,7 +269,15 @@ func (x *vectors) hits(ctx context.Context, collection string, q store.VectorQue
 		return nil, internal.WrongDimension(collection, len(q.Embedding), dimension)
 	case errors.Is(err, vector.ErrNotFinite):
 		return nil, tea.Errorf(tea.ValidationError, "the embedding of the query: %w", err)
-	case err != nil:
+	case errors.Is(err, vector.ErrDamaged):
+		x.mu.Lock()
+		if x.open[collection] == c {
+			x.stale[collection] = true // to read all rows again
+		}
+		x.mu.Unlock()
+		c.drop(err)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("search collection %q: %w", collection, err)
 	}
 	return hits, nil

@@ -2,6 +2,7 @@ package embedded_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -145,10 +146,12 @@ func TestWhatIsNoVectorOfTheCollectionIsRefused(t *testing.T) {
 func TestCompanionFilesAreRebuilt(t *testing.T) {
 	eachVectors(t, func(t *testing.T, d *vectorDevice) {
 		random := rand.New(rand.NewPCG(1, 2))
-		for i := range 50 {
-			d.put(t, store.VectorItem{ID: fmt.Sprint(i), Embedding: []float32{random.Float32(), random.Float32(), random.Float32()}})
+		items := make([]store.VectorItem, 150)
+		for i := range items {
+			items[i] = store.VectorItem{ID: fmt.Sprint(i), Embedding: []float32{random.Float32(), random.Float32(), random.Float32()}}
 		}
-		query := store.VectorQuery{Embedding: []float32{1, 0.2, 0.4}, K: 20}
+		d.put(t, items...)
+		query := store.VectorQuery{Embedding: []float32{1, 0.2, 0.4}, K: 150}
 		before := d.near(t, query)
 		d.close()
 		files, err := filepath.Glob(filepath.Join(d.dir, "vectors", "*"))
@@ -159,7 +162,17 @@ func TestCompanionFilesAreRebuilt(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for name, broken := range map[string][]byte{"missing": nil, "cut": data[:len(data)/2], "foreign": []byte("hello")} {
+		// The file ends with the vectors, 16 bytes each. A search reads them, and the
+		// codes before them, when it needs them.
+		zeros := func(at int) []byte {
+			b := bytes.Clone(data)
+			clear(b[len(b)-at:][:16])
+			return b
+		}
+		for name, broken := range map[string][]byte{
+			"missing": nil, "cut": data[:len(data)/2], "foreign": []byte("hello"),
+			"a vector": zeros(100 * 16), "a block": zeros(150*16 + 11_600),
+		} {
 			if err := os.Remove(files[0]); err != nil {
 				t.Fatal(err)
 			}
@@ -171,6 +184,54 @@ func TestCompanionFilesAreRebuilt(t *testing.T) {
 			d = openVectors(t, d.driver, d.dir)
 			want(t, name, d.near(t, query), before)
 			d.close()
+		}
+	})
+}
+
+// A process was killed after changes that its companion file does not have, and the
+// file is damaged at any place: all rows are found.
+func TestDamagedCompanionOfAKilledProcessHidesNoRow(t *testing.T) {
+	eachVectors(t, func(t *testing.T, d *vectorDevice) {
+		random := rand.New(rand.NewPCG(3, 4))
+		items := make([]store.VectorItem, 200)
+		for i := range items {
+			items[i] = store.VectorItem{ID: fmt.Sprint(i), Embedding: []float32{random.Float32(), random.Float32(), random.Float32()}}
+		}
+		d.put(t, items[:180]...)
+		query := store.VectorQuery{Embedding: []float32{1, 0.2, 0.4}, K: 200}
+		d.near(t, query)
+		d = d.reopen(t) // writes the file
+		d.put(t, items[180:]...)
+		all := d.near(t, query)
+		left := t.TempDir()
+		if err := os.CopyFS(left, os.DirFS(d.dir)); err != nil {
+			t.Fatal(err)
+		}
+		d.close()
+		files, err := filepath.Glob(filepath.Join(left, "vectors", "*"))
+		if err != nil || len(files) != 1 {
+			t.Fatal(files, err)
+		}
+		data, err := os.ReadFile(files[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		name, err := filepath.Rel(left, files[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		for at := 3; at < len(data); at += len(data) / 20 {
+			changed := bytes.Clone(data)
+			changed[at] ^= 4
+			for what, b := range map[string][]byte{"cut": data[:at], "changed": changed} {
+				dir := filepath.Join(t.TempDir(), "memory")
+				if err := errors.Join(os.CopyFS(dir, os.DirFS(left)), os.WriteFile(filepath.Join(dir, name), b, 0o600)); err != nil {
+					t.Fatal(err)
+				}
+				broken := openVectors(t, d.driver, dir)
+				want(t, fmt.Sprint(what, " at ", at), broken.near(t, query), all)
+				broken.close()
+			}
 		}
 	})
 }

@@ -35,7 +35,8 @@ type arrival struct {
 	joins     bool
 	duplicate bool
 	on        uint32
-	// near is the similarity to each earlier slot of the batch.
+	// near is the approximate similarity to each earlier slot of the batch, the
+	// exact one to possible duplicates.
 	near []float32
 	// found are the candidates in each layer, later the chosen neighbours.
 	found [][]item
@@ -104,22 +105,35 @@ func (b *batch) search(ctx context.Context, w *walk, i int) error {
 	a.level = levelOf(v.id(a.slot), v.m)
 	a.found = make([][]item, a.level+1)
 	a.near = make([]float32, i)
+	query := v.target(a.slot)
+	// nearness is exact where it may be that of a duplicate.
+	nearness := func(slot uint32) float32 {
+		near := v.compare(slot, query)
+		if near+v.bound(slot, query) <= sameness {
+			return near
+		}
+		if query.row == nil {
+			query.row = slices.Clone(v.row(a.slot, &w.row))
+		}
+		return similarity(v.row(slot, &w.row), query.row)
+	}
 	for j := range a.near {
-		a.near[j] = v.similarity(a.slot, v.built+uint32(j))
+		a.near[j] = nearness(v.built + uint32(j))
 	}
 	if !b.begun {
 		return nil
 	}
-	query := v.row(a.slot)
 	nearest := w.descend(v, query, b.entry, b.top, 0)
-	if nearest.near <= sameness {
-		if err := w.layer(ctx, v, query, []item{nearest}, 0, duplicateEf, 0, math.MaxInt, anySlot); err != nil {
-			return err
-		}
-		nearest = w.found()[0]
+	if err := w.layer(ctx, v, query, []item{nearest}, 0, duplicateEf, 0, math.MaxInt, anySlot); err != nil {
+		return err
 	}
-	if nearest.near > sameness {
-		a.duplicate, a.on = true, nearest.slot
+	best := float32(sameness)
+	for _, it := range w.found() {
+		if near := nearness(it.slot); near > best {
+			best, a.duplicate, a.on = near, true, it.slot
+		}
+	}
+	if a.duplicate {
 		return nil
 	}
 	level := min(a.level, b.top)

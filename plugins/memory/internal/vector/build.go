@@ -34,7 +34,7 @@ func (ix *Index) next() job {
 	switch dead := g.tombstones(); {
 	case dead >= minTombstones && dead > int(g.count)/4:
 		return jobCompact
-	case len(g.slots) > ix.options.Exact && g.built.Load() < g.linkable():
+	case g.live > ix.options.Exact && g.built.Load() < g.linkable():
 		return jobInsert
 	}
 	return jobNone
@@ -67,34 +67,41 @@ func (ix *Index) build(ctx context.Context, written savedState) {
 // work does the due tasks.
 func (ix *Index) work(ctx context.Context, written *savedState) error {
 	for ctx.Err() == nil {
-		ix.mu.Lock()
-		todo, v := ix.next(), ix.gen.viewAt(ix.seq)
-		if todo == jobNone {
-			close(ix.built)
-			ix.built = make(chan struct{})
-		}
-		ix.mu.Unlock()
-		var err error
-		switch todo {
-		case jobInsert:
-			err = ix.insertNext(ctx, v)
-		case jobCompact:
-			err = ix.compact(ctx, v)
-		default:
-			if written.generation != v.number {
-				*written = savedState{generation: v.number}
-			}
-			if v.built < written.built+max(flushGrowth, written.built/10) {
-				return nil
-			}
-			written.built = v.built
-			return ix.Flush()
-		}
-		if err != nil {
+		if more, err := ix.doNext(ctx, written); !more || err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// doNext does the next task, and reports whether there may be more.
+func (ix *Index) doNext(ctx context.Context, written *savedState) (more bool, err error) {
+	ix.mu.Lock()
+	todo, v := ix.next(), ix.gen.viewAt(ix.seq)
+	v.users.Add(1)
+	damage := v.damaged()
+	if todo == jobNone || damage != nil {
+		close(ix.built)
+		ix.built = make(chan struct{})
+	}
+	ix.mu.Unlock()
+	defer v.release()
+	switch {
+	case damage != nil:
+		return false, damage
+	case todo == jobInsert:
+		return true, ix.insertNext(ctx, v)
+	case todo == jobCompact:
+		return true, ix.compact(ctx, v)
+	}
+	if written.generation != v.number {
+		*written = savedState{generation: v.number}
+	}
+	if v.built < written.built+max(flushGrowth, written.built/10) {
+		return false, nil
+	}
+	written.built = v.built
+	return false, ix.Flush()
 }
 
 // insertNext adds the next block to the graph.
@@ -135,6 +142,7 @@ func (ix *Index) compact(ctx context.Context, v *view) error {
 		if err != nil {
 			return err
 		}
+		newer.release() // the caller keeps v
 		if newer.generation != v.generation {
 			return nil // Reset was called meanwhile
 		}
@@ -167,28 +175,29 @@ func (ix *Index) compact(ctx context.Context, v *view) error {
 			continue
 		}
 		next.blocks[to>>blockBits].deletedAt[to%blockSlots].Store(last.deletedAt(slot))
+		next.live--
 		if id := last.id(slot); next.slots[id] == to { // unless it was replaced
 			delete(next.slots, id)
 		}
 	}
-	ix.gen = next
+	if err := v.damaged(); err != nil {
+		return err
+	}
+	ix.replaceGeneration(next)
 	return nil
 }
 
 // copyTo copies the visible slots that were not moved yet, and returns the new
 // positions of all slots: math.MaxUint32 for removed ones.
 func (v *view) copyTo(ctx context.Context, next *generation, moved []uint32) ([]uint32, error) {
+	var buf []float32
 	for slot := uint32(len(moved)); slot < v.count; slot++ {
 		if slot%1024 == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		to := uint32(math.MaxUint32)
 		if v.visible(slot) {
-			var err error
-			if to, err = next.add(v.id(slot), v.row(slot)); err != nil {
-				return nil, err
-			}
-			next.slots[v.id(slot)] = to
+			to = next.add(v.id(slot), v.row(slot, &buf))
 		}
 		moved = append(moved, to)
 	}
@@ -200,8 +209,11 @@ func (v *view) copyTo(ctx context.Context, next *generation, moved []uint32) ([]
 func (ix *Index) WaitBuilt(ctx context.Context) error {
 	for {
 		ix.mu.RLock()
-		todo, settling, closed := ix.next(), ix.built, ix.isClosed
+		todo, settling, closed, damage := ix.next(), ix.built, ix.isClosed, ix.gen.damaged()
 		ix.mu.RUnlock()
+		if damage != nil {
+			return fmt.Errorf("wait for the vector index: %w", damage)
+		}
 		if closed {
 			return fmt.Errorf("wait for the vector index: %w", ErrClosed)
 		}

@@ -54,6 +54,52 @@ func dotPortable(a, b []float32) float32 {
 	return ((s[0] + s[4]) + (s[1] + s[5])) + ((s[2] + s[6]) + (s[3] + s[7]))
 }
 
+// codeLanes is the multiple that the length of the codes is rounded up to, with zeros.
+const codeLanes = 32
+
+// codesOf returns the length of the codes for vectors of the dimension.
+func codesOf(dimension int) int { return (dimension + codeLanes - 1) / codeLanes * codeLanes }
+
+// rounding bounds the error of dot and of the product of two codes.
+const rounding = 1e-5
+
+// quantise writes the row as integers. The row is scale times the codes, except
+// for a vector whose length is at most far.
+func quantise(row []float32, codes []int8) (scale, far float32) {
+	var largest float32
+	for _, x := range row {
+		largest = max(largest, x, -x)
+	}
+	if largest == 0 {
+		return 0, 0
+	}
+	scale = largest / 127
+	inverse := 127 / largest
+	var sum float64
+	for i, x := range row[:min(len(row), len(codes))] {
+		c := int32(float32(x*inverse)+128.5) - 128 // not fused, as in dotPortable
+		codes[i] = int8(c)
+		d := float64(x) - float64(scale)*float64(c)
+		sum += d * d
+	}
+	return scale, float32(math.Sqrt(sum)) + rounding/10
+}
+
+// dotCodesPortable is the scalar product of two codes for processors without an
+// assembly version.
+func dotCodesPortable(a, b []int8) int32 {
+	var s0, s1, s2, s3 int32
+	b = b[:len(a)]
+	for i := 0; i+4 <= len(a); i += 4 {
+		x, y := (*[4]int8)(a[i:]), (*[4]int8)(b[i:])
+		s0 += int32(x[0]) * int32(y[0])
+		s1 += int32(x[1]) * int32(y[1])
+		s2 += int32(x[2]) * int32(y[2])
+		s3 += int32(x[3]) * int32(y[3])
+	}
+	return s0 + s1 + s2 + s3
+}
+
 // normalise returns the vector as a row of length one. A vector of zeros returns
 // a row of zeros and false.
 func normalise(vec []float32, dimension int) (row []float32, directed bool, err error) {

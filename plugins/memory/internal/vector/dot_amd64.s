@@ -114,3 +114,34 @@ sum:
 	ADDSS   X1, X0
 	MOVSS   X0, ret+24(FP)
 	RET
+
+// func dotCodesAVX2(a, b *int8, n int) int32
+TEXT ·dotCodesAVX2(SB), NOSPLIT, $0-28
+	MOVQ     a+0(FP), SI
+	MOVQ     b+8(FP), DI
+	MOVQ     n+16(FP), CX
+	VPXOR    Y0, Y0, Y0
+	VPCMPEQW Y1, Y1, Y1
+	VPSRLW   $15, Y1, Y1 // ones
+
+loop:
+	VMOVDQU    (SI), Y2
+	VMOVDQU    (DI), Y3
+	VPSIGNB    Y2, Y3, Y3 // |a|*(b with the sign of a): two products fit in 16 bits
+	VPABSB     Y2, Y2
+	VPMADDUBSW Y3, Y2, Y2
+	VPMADDWD   Y1, Y2, Y2
+	VPADDD     Y2, Y0, Y0
+	ADDQ       $32, SI
+	ADDQ       $32, DI
+	SUBQ       $32, CX
+	JGT        loop
+
+	VEXTRACTI128 $1, Y0, X1
+	VPADDD       X1, X0, X0
+	VPHADDD      X0, X0, X0
+	VPHADDD      X0, X0, X0
+	VMOVD        X0, AX
+	VZEROUPPER
+	MOVL         AX, ret+24(FP)
+	RET

@@ -61,3 +61,36 @@ sum:
 	FADDP(0, 0, 0)
 	FMOVS F0, ret+24(FP)
 	RET
+
+// Nor these: the products of the lower and the upper eight bytes, and the sum of
+// pairs of them.
+#define SMULL(m, n, d) WORD $(0x0e20c000 | (m)<<16 | (n)<<5 | (d))
+#define SMULL2(m, n, d) WORD $(0x4e20c000 | (m)<<16 | (n)<<5 | (d))
+#define SADALP(n, d) WORD $(0x4e606800 | (n)<<5 | (d))
+
+// func dotCodesNEON(a, b *int8, n int) int32
+TEXT ·dotCodesNEON(SB), NOSPLIT, $0-28
+	MOVD a+0(FP), R0
+	MOVD b+8(FP), R1
+	MOVD n+16(FP), R2
+	VEOR V0.B16, V0.B16, V0.B16
+	VEOR V1.B16, V1.B16, V1.B16
+
+loop:
+	VLD1.P 32(R0), [V16.B16, V17.B16]
+	VLD1.P 32(R1), [V18.B16, V19.B16]
+	SMULL(18, 16, 20)
+	SMULL2(18, 16, 21)
+	SMULL(19, 17, 22)
+	SMULL2(19, 17, 23)
+	SADALP(20, 0)
+	SADALP(21, 1)
+	SADALP(22, 0)
+	SADALP(23, 1)
+	SUBS $32, R2, R2
+	BGT  loop
+
+	VADD  V1.S4, V0.S4, V0.S4
+	VADDV V0.S4, V0
+	FMOVS F0, ret+24(FP)
+	RET

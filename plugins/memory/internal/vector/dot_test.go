@@ -36,6 +36,51 @@ func checkDot(t *testing.T, product func(a, b []float32) float32) {
 	}
 }
 
+// The codes are the largest ones, with alternating signs or at random.
+func TestProductOfCodesIsTheSameOnEveryProcessor(t *testing.T) {
+	t.Parallel()
+	random := whole(5)
+	for _, length := range []int{codeLanes, 3 * codeLanes, codesOf(maxDimension)} {
+		x, y, extreme := make([]int8, length), make([]int8, length), make([]int8, length)
+		for i := range x {
+			v := random.next(2)
+			x[i], y[i], extreme[i] = int8(127*v[0]), int8(127*v[1]), int8(127-254*(i%2))
+		}
+		for _, pair := range [][2][]int8{{x, y}, {x, extreme}, {extreme, extreme}} {
+			want := 0
+			for i, c := range pair[0] {
+				want += int(c) * int(pair[1][i])
+			}
+			if got, portable := dotCodes(pair[0], pair[1]), dotCodesPortable(pair[0], pair[1]); int(got) != want || int(portable) != want {
+				t.Errorf("length %d: %d, portable %d, want %d", length, got, portable, want)
+			}
+		}
+	}
+}
+
+// Otherwise a search would miss hits that an exact scan finds.
+func TestCodesAreAsNearAsTheirBound(t *testing.T) {
+	t.Parallel()
+	from := newSource(43, 5, 0.3)
+	vecs := append(from.many(500), newSource(43, 0, 0).many(500)...)
+	vecs = append(vecs, append([]float32{1}, make([]float32, 42)...), append([]float32{1, 1e-4}, make([]float32, 41)...))
+	ix := still(t, Options{Dimension: 43})
+	for i, vec := range vecs {
+		put(t, ix, int64(i), int64(i+1), vec...)
+	}
+	v, buf := mustView(t, ix), []float32(nil)
+	for i := 0; i < len(vecs); i += 7 {
+		row, _, _ := normalise(vecs[i], 43)
+		query := newTarget(row)
+		for slot := range v.count {
+			exact := similarity(v.row(slot, &buf), row)
+			if off := math.Abs(float64(exact - v.compare(slot, query))); off > float64(v.bound(slot, query)) {
+				t.Fatalf("vectors %d and %d: off by %v, bound %v", i, slot, off, v.bound(slot, query))
+			}
+		}
+	}
+}
+
 func TestDotIsTheSameOnEveryProcessor(t *testing.T) {
 	t.Parallel()
 	checkDot(t, dot)
@@ -70,7 +115,7 @@ func TestSearchIsTheSameOnEveryProcessor(t *testing.T) {
 	for range 50 {
 		fmt.Fprintln(sum, search(t, ix, from.next(o.Dimension), 10, SearchOptions{}))
 	}
-	if got, want := hex.EncodeToString(sum.Sum(nil)[:8]), "d4d4d026886645f6"; got != want {
+	if got, want := hex.EncodeToString(sum.Sum(nil)[:8]), "aec3c6ee19782e51"; got != want {
 		t.Errorf("other hits: %s, want %s", got, want)
 	}
 }
@@ -82,6 +127,12 @@ func BenchmarkDot(b *testing.B) {
 		b.Run(fmt.Sprint(length), func(b *testing.B) {
 			for b.Loop() {
 				dot(x, y)
+			}
+		})
+		b.Run(fmt.Sprint("codes/", length), func(b *testing.B) {
+			x, y := newTarget(x), newTarget(y)
+			for b.Loop() {
+				dotCodes(x.codes, y.codes)
 			}
 		})
 	}

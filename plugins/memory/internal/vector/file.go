@@ -2,6 +2,7 @@ package vector
 
 import (
 	"bufio"
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -20,31 +22,31 @@ import (
 
 // The file is little-endian. After a header with its own checksum come:
 //
-//	ids      for each slot its id
+//	ids      for each slot of the blocks its id
 //	dead     a bitmap of the tombstones, a 64-bit word for each block
-//	levels   for each slot in the graph its highest layer, one byte
-//	duplicates    for each slot in the graph the slot it hangs on, or its own
-//	links    for each slot in the graph the neighbours in the lowest layer: how
-//	         many, then room for 2M slots
-//	upper    for each slot in higher layers, layer by layer: how many
+//	upper    for each slot in higher layers of the graph, layer by layer: how many
 //	         neighbours, then room for M
-//	rows     for each slot its normalised vector
-//	sum      the CRC-32C of all that follows the header
+//	levels   for each slot in the graph its highest layer, one byte
+//	sum      the CRC-32C of these sections
+//	blocks   for each block its duplicates, for each slot the next one, links in
+//	         the lowest layer (how many neighbours, then room for 2M slots), scale,
+//	         distance and codes; and the CRC-32C of the block
+//	rows     for each slot its normalised vector and the CRC-32C of it
 //
 // The header determines the size of the file, which is checked before anything
-// is allocated for it.
+// is allocated for it. Blocks and rows are read and checked when they are used.
 const (
 	magic         = "tea-vec\n"
-	formatVersion = 2
+	formatVersion = 3
 	headerSize    = 128
 	sumSize       = 4
 	// lengthError bounds the difference between the square of a row's length and
 	// one.
 	lengthError = 1e-3
+	// keepsFile is false where an open file cannot be replaced: there everything is
+	// read at once and kept in memory.
+	keepsFile = runtime.GOOS != "windows" && runtime.GOOS != "js"
 )
-
-// errDamaged means that the file is not a complete output of Flush.
-var errDamaged = errors.New("the file is damaged")
 
 func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
@@ -78,28 +80,40 @@ func decodeHeader(b []byte, size int64, o Options) (header, error) {
 	}
 	switch {
 	case string(h.Magic[:]) != magic:
-		return h, fmt.Errorf("%w: it is not a vector index", errDamaged)
+		return h, fmt.Errorf("%w: it is not a vector index", ErrDamaged)
 	case h.Version != formatVersion:
 		return h, fmt.Errorf("the file has format %d, this program reads %d", h.Version, formatVersion)
 	case crc32.Checksum(b[:headerSize-sumSize], castagnoli()) != binary.LittleEndian.Uint32(b[headerSize-sumSize:]):
-		return h, fmt.Errorf("%w: checksum of the header", errDamaged)
+		return h, fmt.Errorf("%w: checksum of the header", ErrDamaged)
 	case h.Owner != sha256.Sum256([]byte(o.Owner)):
 		return h, fmt.Errorf("the file has another owner than %q", o.Owner)
 	case h.Dimension != uint32(o.Dimension):
 		return h, fmt.Errorf("the file has dimension %d, not %d", h.Dimension, o.Dimension)
 	case h.M < 2 || h.M > maxM || h.Built > h.Slots || h.Upper > uint64(h.Built)*maxLevel*(1+maxM) || h.Watermark < 0 || size != h.size():
-		return h, fmt.Errorf("%w: the header does not fit", errDamaged)
+		return h, fmt.Errorf("%w: the header does not fit", ErrDamaged)
 	}
 	return h, nil
 }
 
 func (h header) blocks() int64 { return (int64(h.Slots) + blockSlots - 1) / blockSlots }
 
-// size returns the size of the file.
-func (h header) size() int64 {
-	slots, built := int64(h.Slots), int64(h.Built)
-	return headerSize + slots*8 + h.blocks()*8 + built*(1+4+4*(1+2*int64(h.M))) + int64(h.Upper)*4 + slots*int64(h.Dimension)*4 + sumSize
+// The sizes of the sections before and after the first checksum, of a block and of
+// a row.
+func (h header) frontSize() int64 {
+	return h.blocks()*(blockSlots*8+8) + int64(h.Upper)*4 + int64(h.Built) + sumSize
 }
+
+func (h header) blockSize() int64 {
+	return 8 + blockSlots*(4+4*(1+2*int64(h.M))+4+4+int64(codesOf(int(h.Dimension)))) + sumSize
+}
+
+func (h header) rowSize() int64 { return int64(h.Dimension)*4 + sumSize }
+
+// rowsAt returns where the rows begin.
+func (h header) rowsAt() int64 { return headerSize + h.frontSize() + h.blocks()*h.blockSize() }
+
+// size returns the size of the file.
+func (h header) size() int64 { return h.rowsAt() + int64(h.Slots)*h.rowSize() }
 
 // Flush writes vectors and graph to the file, in their state when it begins; it
 // does nothing if the file is up to date. Searches and changes continue
@@ -123,6 +137,7 @@ func (ix *Index) flush() error {
 	if err != nil {
 		return err
 	}
+	defer v.release()
 	state := savedState{seq: v.seq, built: v.built, generation: v.number}
 	ix.mu.RLock()
 	saved := ix.saved == state
@@ -130,8 +145,18 @@ func (ix *Index) flush() error {
 	if saved {
 		return nil
 	}
-	if err := ix.replace(func(to io.Writer) error { return v.save(to, ix.options.Owner, release) }); err != nil {
+	var h header
+	err = ix.replace(func(to io.Writer) (err error) {
+		h, err = v.save(to, ix.options.Owner, release)
 		return err
+	})
+	if err != nil {
+		return err
+	}
+	if keepsFile {
+		if f, err := os.Open(ix.path); err == nil {
+			v.dropRows(&contents{f, h})
+		}
 	}
 	ix.mu.Lock()
 	ix.saved = state
@@ -160,11 +185,10 @@ func (ix *Index) replace(write func(io.Writer) error) error {
 	return atomicfile.SyncDir(filepath.Dir(ix.path))
 }
 
-// writer writes the part of the file that follows the header. It keeps the first
-// error.
+// writer writes the file. It keeps the first error.
 type writer struct {
 	to  *bufio.Writer
-	sum uint32
+	sum uint32 // of what was flushed since the last seal
 	err error
 	buf []byte
 }
@@ -178,18 +202,33 @@ func (w *writer) flush() {
 	w.buf = w.buf[:0]
 }
 
+// seal writes the checksum.
+func (w *writer) seal() {
+	w.flush()
+	w.word(w.sum)
+	w.flush()
+	w.sum = 0
+}
+
 func (w *writer) word(n uint32) { w.buf = binary.LittleEndian.AppendUint32(w.buf, n) }
 func (w *writer) long(n uint64) { w.buf = binary.LittleEndian.AppendUint64(w.buf, n) }
 
-func (w *writer) links(words []atomic.Uint32) {
+func (w *writer) zeros(n int) { w.buf = append(w.buf, make([]byte, n)...) }
+
+func (w *writer) floats(row []float32) {
+	for _, x := range row {
+		w.word(math.Float32bits(x))
+	}
+}
+
+func (w *writer) words(words []atomic.Uint32) {
 	for i := range words {
 		w.word(words[i].Load())
 	}
-	w.flush()
 }
 
 // save writes the view. It calls graphDone when the graph may change again.
-func (v *view) save(to io.Writer, owner string, graphDone func()) error {
+func (v *view) save(to io.Writer, owner string, graphDone func()) (header, error) {
 	h := header{
 		Magic: [8]byte([]byte(magic)), Version: formatVersion, Dimension: uint32(v.dimension), M: uint32(v.m), Watermark: v.seq, Mark: v.mark,
 		Owner: sha256.Sum256([]byte(owner)), Slots: v.count, Built: v.built, Entry: v.entry.Load(),
@@ -200,258 +239,305 @@ func (v *view) save(to io.Writer, owner string, graphDone func()) error {
 	w := &writer{to: bufio.NewWriterSize(to, 1<<18)}
 	head, err := h.encode()
 	if err != nil {
-		return err
+		return h, err
 	}
 	_, w.err = w.to.Write(head)
+	v.saveFront(w)
+	blank := make([]atomic.Uint32, blockSlots*(1+v.maxLinks(0)))
+	for n := range v.blocks {
+		b := v.block(uint32(n) << blockBits)
+		w.long(b.duplicates)
+		w.words(b.next)
+		if b.links == nil { // no slot is in the graph, or all were tombstones
+			w.words(blank)
+		} else {
+			w.words(b.links)
+		}
+		// The slots of later changes are written meanwhile.
+		slots := min(blockSlots, int(v.count)-n*blockSlots)
+		codes := len(b.codes) / blockSlots
+		for _, part := range [][]float32{b.scales, b.far} {
+			w.floats(part[:slots])
+			w.zeros(4 * (blockSlots - slots))
+		}
+		for _, c := range b.codes[:slots*codes] {
+			w.buf = append(w.buf, byte(c))
+		}
+		w.zeros((blockSlots - slots) * codes)
+		w.seal()
+	}
+	graphDone()
+	var buf []float32
+	for slot := range v.count {
+		w.floats(v.row(slot, &buf)[:v.dimension])
+		w.seal()
+	}
+	return h, cmp.Or(v.damaged(), w.err, w.to.Flush())
+}
+
+func (v *view) saveFront(w *writer) {
 	dead := make([]uint64, len(v.blocks))
 	for slot := range v.count {
-		w.long(uint64(v.id(slot)))
 		if !v.visible(slot) {
 			dead[slot>>blockBits] |= 1 << (slot % blockSlots)
 		}
+		w.long(uint64(v.id(slot)))
 	}
+	w.zeros(8 * (len(v.blocks)*blockSlots - int(v.count)))
 	for _, marks := range dead {
 		w.long(marks)
 	}
-	w.flush()
-	v.saveGraph(w)
-	graphDone()
-	for slot := range v.count {
-		for _, x := range v.row(slot)[:v.dimension] {
-			w.word(math.Float32bits(x))
-		}
-		w.flush()
+	for slot := range v.built {
+		w.words(v.blocks[slot>>blockBits].upper[slot%blockSlots])
 	}
-	w.word(w.sum)
-	if w.flush(); w.err != nil {
-		return w.err
-	}
-	return w.to.Flush()
-}
-
-func (v *view) saveGraph(w *writer) {
-	on := make([]uint32, v.built)
 	for slot := range v.built {
 		w.buf = append(w.buf, byte(v.level(slot)))
-		if v.isDuplicate(slot) {
-			continue
-		}
-		on[slot] = slot
-		for duplicate, more := v.after(slot); more; duplicate, more = v.after(duplicate) {
-			on[duplicate] = slot
-		}
 	}
-	for _, slot := range on {
-		w.word(slot)
+	w.seal()
+}
+
+// contents is a file and its header.
+type contents struct {
+	file fileReader
+	header
+}
+
+type fileReader interface {
+	io.ReaderAt
+	io.Closer
+}
+
+// at reads the bytes at the offset.
+func (c *contents) at(b []byte, offset int64) error {
+	if n, err := c.file.ReadAt(b, offset); n < len(b) {
+		return err
 	}
-	w.flush()
-	blank := make([]atomic.Uint32, 1+v.maxLinks(0))
-	for slot := range v.built {
-		if v.blocks[slot>>blockBits].links == nil {
-			w.links(blank) // all slots of its block were tombstones
-		} else {
-			w.links(v.links(slot, 0))
-		}
+	return nil
+}
+
+// sealed reads the bytes at the offset and checks the checksum at their end.
+func (c *contents) sealed(b []byte, offset int64) error {
+	if err := c.at(b, offset); err != nil {
+		return err
 	}
-	for slot := range v.built {
-		w.links(v.blocks[slot>>blockBits].upper[slot%blockSlots])
+	data, sum := b[:len(b)-sumSize], b[len(b)-sumSize:]
+	if crc32.Checksum(data, castagnoli()) != binary.LittleEndian.Uint32(sum) {
+		return errors.New("checksum")
+	}
+	return nil
+}
+
+// dropRows frees the memory of the rows that are in the file, which replaces the
+// one before.
+func (v *view) dropRows(c *contents) {
+	if last := v.from.Swap(c); last != nil {
+		defer last.file.Close()
+	}
+	for _, b := range v.blocks[:v.count/blockSlots] {
+		b.rows.Store(nil)
 	}
 }
 
-// load reads the file.
+// load opens the file.
 func load(path string, o Options) (*generation, header, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, header{}, err
 	}
-	defer f.Close()
+	g, h, err := openFile(f, o)
+	if err != nil || !keepsFile {
+		err = errors.Join(err, f.Close())
+	}
+	return g, h, err
+}
+
+func openFile(f *os.File, o Options) (*generation, header, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, header{}, err
 	}
-	// The rows of a block are larger than the buffer and bypass it.
-	return read(bufio.NewReaderSize(f, 1<<15), info.Size(), o)
+	return read(f, info.Size(), o)
 }
 
-// read reads a file of the given size. Its allocations are proportional to the
+// read opens a file of the given size. Its allocations are proportional to the
 // size.
-func read(from io.Reader, size int64, o Options) (*generation, header, error) {
-	r := &reader{from: from}
-	first := r.bytes(headerSize)
-	if r.err != nil {
-		return nil, header{}, r.err
-	}
-	h, err := decodeHeader(first, size, o)
-	if err != nil {
+func read(from fileReader, size int64, o Options) (*generation, header, error) {
+	c := &contents{file: from}
+	first := make([]byte, headerSize)
+	if err := c.at(first, 0); err != nil {
 		return nil, header{}, err
 	}
-	r.sum = 0
-	g := newGeneration(0, o.Dimension, int(h.M))
-	if err := r.generation(g, h); err != nil {
-		return nil, header{}, errors.Join(r.err, err)
+	var err error
+	if c.header, err = decodeHeader(first, size, o); err != nil {
+		return nil, header{}, err
 	}
-	sum := r.sum
-	if r.word() != sum || r.err != nil {
-		return nil, header{}, errors.Join(r.err, fmt.Errorf("%w: checksum", errDamaged))
+	g := newGeneration(0, o.Dimension, o.M)
+	g.from.Store(c)
+	if err := c.readFront(g); err != nil {
+		return nil, header{}, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
-	if g.m != o.M { // the graph has to be built again
-		g.m, g.entry, g.built, g.tails = o.M, atomic.Uint64{}, atomic.Uint32{}, map[uint32]uint32{}
-		for _, b := range g.blocks {
-			b.links, b.upper, b.next, b.duplicates = nil, [blockSlots][]atomic.Uint32{}, [blockSlots]atomic.Uint32{}, 0
+	v := g.viewAt(c.Watermark)
+	for n, b := range g.blocks {
+		if keepsFile && (n+1)*blockSlots <= int(g.count) {
+			continue
 		}
+		// The last block, to which more are added.
+		rows := make([]float32, blockSlots*g.stride)
+		var buf []float32
+		for i := range min(blockSlots, int(g.count)-n*blockSlots) {
+			copy(rows[i*g.stride:], v.row(uint32(n*blockSlots+i), &buf))
+		}
+		v.block(uint32(n * blockSlots))
+		b.rows.Store(&rows)
 	}
-	return g, h, nil
+	return g, c.header, g.damaged()
 }
 
-// reader reads the file. It keeps the first error; after it, all reads return
-// zeros.
-type reader struct {
-	from io.Reader
-	sum  uint32
-	err  error
-	buf  []byte
-}
-
-// bytes returns the next n bytes, valid until the next call.
-func (r *reader) bytes(n int) []byte {
-	if cap(r.buf) < n {
-		r.buf = make([]byte, n)
-	}
-	r.fill(r.buf[:n])
-	return r.buf[:n]
-}
-
-// fill reads the next bytes.
-func (r *reader) fill(b []byte) {
-	if r.err == nil {
-		_, r.err = io.ReadFull(r.from, b)
-		r.sum = crc32.Update(r.sum, castagnoli(), b)
-	}
-	if r.err != nil {
-		clear(b)
-	}
-}
-
-// readWords reads into memory that only the caller uses, without a copy.
-func readWords[T float32 | uint32 | atomic.Uint32](r *reader, to []T) {
-	b := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(to))), 4*len(to))
-	r.fill(b)
+// words returns the numbers in the bytes, which only the caller uses, without a
+// copy. They are aligned.
+func words[T float32 | uint32 | atomic.Uint32](b []byte) []T {
 	if binary.NativeEndian.Uint16([]byte{1, 0}) != 1 {
 		for i := 0; i < len(b); i += 4 {
 			binary.NativeEndian.PutUint32(b[i:], binary.LittleEndian.Uint32(b[i:]))
 		}
 	}
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/4)
 }
 
-func (r *reader) word() uint32 { return binary.LittleEndian.Uint32(r.bytes(4)) }
-func (r *reader) long() uint64 { return binary.LittleEndian.Uint64(r.bytes(8)) }
-
-// generation reads the part after the header.
-func (r *reader) generation(g *generation, h header) error {
-	g.blocks = make([]*block, h.blocks())
+// readFront reads all but the blocks and rows, and checks that each link in the
+// higher layers leads to a slot in the layer.
+func (c *contents) readFront(g *generation) error {
+	b := make([]byte, c.frontSize())
+	if err := c.sealed(b, headerSize); err != nil {
+		return err
+	}
+	next := func(n int64) []byte {
+		part := b[:n:n]
+		b = b[n:]
+		return part
+	}
+	ids := make([]int64, c.blocks()*blockSlots)
+	for i := range ids {
+		ids[i] = int64(binary.LittleEndian.Uint64(next(8)))
+	}
+	g.blocks = make([]*block, c.blocks())
+	g.count = c.Slots
 	for n := range g.blocks {
-		g.blocks[n] = &block{rows: make([]float32, blockSlots*g.stride)}
-	}
-	g.count = h.Slots
-	g.slots = make(map[int64]uint32, g.count)
-	for n, b := range g.blocks {
-		ids := r.bytes(8 * min(blockSlots, int(g.count)-n*blockSlots))
-		for i := range len(ids) / 8 {
-			b.ids[i] = int64(binary.LittleEndian.Uint64(ids[8*i:]))
-		}
-	}
-	live := 0
-	for n, b := range g.blocks {
-		dead := r.long()
+		b := &block{ids: ids[n*blockSlots:][:blockSlots]}
+		g.blocks[n] = b
+		dead := binary.LittleEndian.Uint64(next(8))
 		for i := range min(blockSlots, int(g.count)-n*blockSlots) {
 			if dead>>i&1 != 0 {
 				b.deletedAt[i].Store(math.MinInt64) // older than every change
-				continue
-			}
-			g.slots[b.ids[i]] = uint32(n*blockSlots + i)
-			live++
-		}
-	}
-	if len(g.slots) != live {
-		return fmt.Errorf("%w: an id occurs twice", errDamaged)
-	}
-	g.built.Store(h.Built)
-	v := g.viewAt(h.Watermark)
-	if err := r.graph(v, h); err != nil {
-		return err
-	}
-	for n, b := range g.blocks {
-		slots := min(blockSlots, int(g.count)-n*blockSlots)
-		if g.stride == g.dimension {
-			readWords(r, b.rows[:slots*g.stride])
-		}
-		for i := range slots {
-			row := b.rows[i*g.stride:][:g.stride]
-			if g.stride != g.dimension {
-				readWords(r, row[:g.dimension])
-			}
-			if !(math.Abs(float64(dot(row, row))-1) < lengthError) {
-				return fmt.Errorf("%w: vector %d is not normalised", errDamaged, n*blockSlots+i)
+			} else {
+				g.live++
 			}
 		}
+	}
+	upper := words[atomic.Uint32](next(int64(c.Upper) * 4))
+	levels := next(int64(c.Built))
+	if g.m != int(c.M) {
+		return nil // the graph has to be built again
+	}
+	level, slot, begun := unpackEntry(c.Entry)
+	if begun && (slot >= c.Built || level != int(levels[slot])) {
+		return fmt.Errorf("a search cannot begin at vector %d", slot)
+	}
+	g.entry.Store(c.Entry)
+	g.built.Store(c.Built)
+	width := 1 + g.m
+	for slot, level := range levels {
+		n := int(level) * width
+		if level > maxLevel || n > len(upper) {
+			return fmt.Errorf("vector %d is in layer %d", slot, level)
+		}
+		g.blocks[slot>>blockBits].upper[slot%blockSlots] = upper[:n:n]
+		for layer := range int(level) {
+			ok := func(other uint32) bool { return other < c.Built && int(levels[other]) > layer }
+			if !checkLinks(upper[layer*width:][:width], ok) {
+				return fmt.Errorf("the neighbours of vector %d", slot)
+			}
+		}
+		upper = upper[n:]
+	}
+	if len(upper) > 0 {
+		return fmt.Errorf("the layers have %d words too many", len(upper))
 	}
 	return nil
 }
 
-// graph reads the links and checks that each leads to a slot in the layer.
-func (r *reader) graph(v *view, h header) error {
-	words := uint64(0)
-	for slot, level := range r.bytes(int(h.Built)) {
-		if words += uint64(level) * uint64(1+v.m); level > maxLevel || words > h.Upper {
-			return fmt.Errorf("%w: vector %d is in layer %d", errDamaged, slot, level)
-		}
-		v.enter(uint32(slot), int(level))
+// checkLinks reports whether a slot can have these neighbours.
+func checkLinks(links []atomic.Uint32, ok func(uint32) bool) bool {
+	n := links[0].Load()
+	if int(n) >= len(links) {
+		return false
 	}
-	if words != h.Upper {
-		return fmt.Errorf("%w: the layers have %d words instead of %d", errDamaged, words, h.Upper)
-	}
-	on := make([]uint32, h.Built)
-	readWords(r, on)
-	for slot, to := range on {
-		if to >= h.Built || on[to] != to {
-			return fmt.Errorf("%w: vector %d hangs on vector %d", errDamaged, slot, to)
-		}
-		if to != uint32(slot) {
-			v.link(uint32(slot), to)
+	for i := range n {
+		if !ok(links[1+i].Load()) {
+			return false
 		}
 	}
-	for slot := range h.Built {
-		if err := r.links(v, on, slot, 0); err != nil {
+	return true
+}
+
+// fetch reads a block.
+func (g *generation) fetch(b *block, n uint32) {
+	b.once.Do(func() {
+		defer b.ready.Store(true)
+		c := g.from.Load()
+		data := make([]byte, c.blockSize())
+		if err := c.sealed(data, headerSize+c.frontSize()+int64(n)*c.blockSize()); err != nil {
+			g.fail(fmt.Errorf("block %d: %w", n, err))
+			clear(data)
+		}
+		next := func(n int) []byte {
+			part := data[:n:n]
+			data = data[n:]
+			return part
+		}
+		duplicates := binary.LittleEndian.Uint64(next(8))
+		after, links := words[atomic.Uint32](next(4*blockSlots)), words[atomic.Uint32](next(4*blockSlots*(1+2*int(c.M))))
+		b.scales, b.far = words[float32](next(4*blockSlots)), words[float32](next(4*blockSlots))
+		codes := next(blockSlots * codesOf(g.dimension))
+		b.codes = unsafe.Slice((*int8)(unsafe.Pointer(unsafe.SliceData(codes))), len(codes))
+		if g.m != int(c.M) {
+			b.next = make([]atomic.Uint32, blockSlots)
+			return
+		}
+		b.duplicates, b.next, b.links = duplicates, after, links
+		width := 1 + g.maxLinks(0)
+		for i := range b.next {
+			to := b.next[i].Load()
+			if !checkLinks(links[i*width:][:width], func(other uint32) bool { return other < c.Built }) ||
+				to != 0 && (to > c.Built || to-1 <= n<<blockBits+uint32(i)) {
+				g.fail(fmt.Errorf("the neighbours of vector %d", n<<blockBits+uint32(i)))
+				links[i*width].Store(0)
+				b.next[i].Store(0)
+			}
+		}
+	})
+}
+
+// readRow reads a row as contents.readRow does, again if a flush has closed the file.
+func (g *generation) readRow(slot uint32, buf []float32) error {
+	for {
+		c := g.from.Load()
+		if err := c.readRow(slot, buf); err == nil || c == g.from.Load() {
 			return err
 		}
 	}
-	for slot := range h.Built {
-		for l := 1; l <= v.level(slot); l++ {
-			if err := r.links(v, on, slot, l); err != nil {
-				return err
-			}
-		}
-	}
-	if level, slot, ok := unpackEntry(h.Entry); ok && (slot >= h.Built || level != v.level(slot) || v.isDuplicate(slot)) {
-		return fmt.Errorf("%w: a search cannot begin at vector %d", errDamaged, slot)
-	}
-	v.entry.Store(h.Entry)
-	return nil
 }
 
-// links reads the neighbours of a slot. on has, for each slot, the slot it hangs on.
-func (r *reader) links(v *view, on []uint32, slot uint32, layer int) error {
-	links := v.links(slot, layer)
-	readWords(r, links)
-	n := links[0].Load()
-	if int(n) >= len(links) {
-		return fmt.Errorf("%w: vector %d has %d neighbours", errDamaged, slot, n)
+// readRow reads a row and its checksum into the buffer, which is longer than a row.
+func (c *contents) readRow(slot uint32, buf []float32) error {
+	bytes := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(buf))), c.rowSize())
+	if err := c.sealed(bytes, c.rowsAt()+int64(slot)*c.rowSize()); err != nil {
+		return err
 	}
-	for i := range n {
-		other := links[1+i].Load()
-		if other >= v.built || on[other] != other || (layer > 0 && layer > v.level(other)) {
-			return fmt.Errorf("%w: neighbour %d of vector %d", errDamaged, other, slot)
-		}
+	row := words[float32](bytes[:c.rowSize()-sumSize])
+	clear(buf[len(row):])
+	if buf = buf[:strideOf(len(row))]; !(math.Abs(float64(dot(buf, buf))-1) < lengthError) {
+		return errors.New("it is not normalised")
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -35,10 +36,7 @@ func smallFile(t testing.TB) []byte {
 	for i := range int64(20) {
 		remove(t, ix, i*7, 200+i)
 	}
-	if err := ix.Flush(); err != nil {
-		t.Fatal(err)
-	}
-	if err := ix.Close(); err != nil {
+	if err := errors.Join(ix.SetMark(-7, 300), ix.Flush(), ix.Close()); err != nil {
 		t.Fatal(err)
 	}
 	b, err := os.ReadFile(path)
@@ -171,7 +169,20 @@ func ones(dimension int) []float32 {
 func TestFlippedBitIsNoticed(t *testing.T) {
 	t.Parallel()
 	good := smallFile(t)
-	if _, _, err := read(bytes.NewReader(good), int64(len(good)), mustDefaults(t)); err != nil {
+	// use reads all of the file, as searches do.
+	use := func(b []byte) error {
+		g, _, err := read(inMemory{bytes.NewReader(b)}, int64(len(b)), mustDefaults(t))
+		if err != nil {
+			return err
+		}
+		v, buf := g.viewAt(1000), []float32(nil)
+		for slot := range v.count {
+			v.block(slot)
+			v.row(slot, &buf)
+		}
+		return g.damaged()
+	}
+	if err := use(good); err != nil {
 		t.Fatal(err)
 	}
 	// Every byte of the header, and one in five of the rest.
@@ -184,8 +195,84 @@ func TestFlippedBitIsNoticed(t *testing.T) {
 		}
 		b := bytes.Clone(good)
 		b[i] ^= 1 << (i % 8)
-		if _, _, err := read(bytes.NewReader(b), int64(len(b)), mustDefaults(t)); err == nil {
+		if use(b) == nil {
 			t.Errorf("byte %d of %d: not noticed", i, len(good))
+		}
+	}
+}
+
+// The owner repeats the changes after the watermark, so an index that starts empty
+// must not have the watermark of the file.
+func TestDamagedFileHidesNoChange(t *testing.T) {
+	t.Parallel()
+	good := smallFile(t)
+	path := filepath.Join(t.TempDir(), "vectors")
+	query := SearchOptions{Exact: true}
+	want := search(t, reopened(t, good, smallOptions), ones(5), 1000, query)
+	check := func(name string, at int, b []byte) {
+		t.Helper()
+		if err := os.WriteFile(path, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		ix, err := Open(path, smallOptions)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer ix.Close()
+		if ix.Discarded() != nil {
+			if ix.Watermark() != 0 || ix.Mark() != 0 || ix.Stats().Vectors != 0 {
+				t.Errorf("%s %d: an empty index has watermark %d, mark %d: %v", name, at, ix.Watermark(), ix.Mark(), ix.Discarded())
+			}
+			return
+		}
+		hits, err := ix.Search(t.Context(), ones(5), 1000, query)
+		if !errors.Is(err, ErrDamaged) && (err != nil || !cmp.Equal(want, hits)) {
+			t.Errorf("%s %d: %d hits, %v", name, at, len(hits), err)
+		}
+	}
+	for i := 0; i < len(good); i += 23 {
+		check("cut to", i, good[:i])
+		b := bytes.Clone(good)
+		b[i] ^= 1 << (i % 8)
+		check("changed byte", i, b)
+	}
+}
+
+// Blocks and vectors are read when they are used: a search must not return what
+// damage has made of them.
+func TestDamageThatASearchFindsIsReported(t *testing.T) {
+	t.Parallel()
+	good := smallFile(t)
+	var h header
+	if _, err := binary.Decode(good, binary.LittleEndian, &h); err != nil {
+		t.Fatal(err)
+	}
+	for name, at := range map[string]int64{"a block": headerSize + h.frontSize() + 600, "a vector": h.rowsAt() + 5*h.rowSize() + 2} {
+		b := bytes.Clone(good)
+		for i := range b[at:][:16] {
+			b[at+int64(i)] = 0
+		}
+		ix := reopened(t, b, smallOptions)
+		if ix.Discarded() != nil {
+			t.Fatal(ix.Discarded())
+		}
+		query := newSource(5, 4, 0.5).many(6)[5] // the vector itself
+		if _, err := ix.Search(t.Context(), query, 5, SearchOptions{Exact: true}); !errors.Is(err, ErrDamaged) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := ix.WaitBuilt(t.Context()); !errors.Is(err, ErrDamaged) {
+			t.Errorf("%s: wait: %v", name, err)
+		}
+		if err := ix.Flush(); !errors.Is(err, ErrDamaged) {
+			t.Errorf("%s: flush: %v", name, err)
+		}
+		// The owner repeats everything.
+		if err := ix.Reset(); err != nil {
+			t.Fatal(err)
+		}
+		put(t, ix, 1, 1, query...)
+		if hits := search(t, ix, query, 1, SearchOptions{}); len(hits) != 1 || hits[0].ID != 1 {
+			t.Errorf("%s: %v", name, hits)
 		}
 	}
 }
@@ -237,6 +324,7 @@ func flushForever(path string) {
 	if err != nil {
 		os.Exit(1)
 	}
+	runtime.LockOSThread() // strace counts the calls of each thread
 	from := newSource(5, 0, 0)
 	for seq := ix.Watermark() + 1; ; seq++ {
 		if ix.Put(seq, seq, from.next()) != nil || ix.Flush() != nil {

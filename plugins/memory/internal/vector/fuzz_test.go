@@ -3,6 +3,7 @@ package vector
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"hash/crc32"
 	"testing"
 )
@@ -14,15 +15,30 @@ func sealed(b []byte) []byte {
 	if len(b) < headerSize {
 		return b
 	}
-	seal := func(from, to int) {
-		binary.LittleEndian.PutUint32(b[to-sumSize:], crc32.Checksum(b[from:to-sumSize], castagnoli()))
+	seal := func(from, to int64) {
+		if from >= 0 && from+sumSize <= to && to <= int64(len(b)) {
+			binary.LittleEndian.PutUint32(b[to-sumSize:], crc32.Checksum(b[from:to-sumSize], castagnoli()))
+		}
 	}
 	seal(0, headerSize)
-	if len(b) >= headerSize+sumSize {
-		seal(headerSize, len(b))
+	var h header
+	if _, err := binary.Decode(b, binary.LittleEndian, &h); err != nil || h.size() != int64(len(b)) {
+		return b
+	}
+	seal(headerSize, headerSize+h.frontSize())
+	for at := headerSize + h.frontSize(); at < h.rowsAt(); at += h.blockSize() {
+		seal(at, at+h.blockSize())
+	}
+	for at := h.rowsAt(); at < h.size(); at += h.rowSize() {
+		seal(at, at+h.rowSize())
 	}
 	return b
 }
+
+// inMemory is a file in memory.
+type inMemory struct{ *bytes.Reader }
+
+func (inMemory) Close() error { return nil }
 
 func FuzzRead(f *testing.F) {
 	good := smallFile(f)
@@ -37,7 +53,7 @@ func FuzzRead(f *testing.F) {
 			b[int(at)%len(b)] ^= change
 		}
 		for _, b := range [][]byte{b, sealed(b)} {
-			g, h, err := read(bytes.NewReader(b), int64(len(b)), o)
+			g, h, err := read(inMemory{bytes.NewReader(b)}, int64(len(b)), o)
 			if err != nil {
 				continue
 			}
@@ -53,14 +69,20 @@ func useRead(t *testing.T, g *generation, seq int64, o Options) {
 	ix.gen, ix.seq = g, seq
 	query := []float32{1, 2, 3, 4, 5}
 	for _, o := range []SearchOptions{{}, {Exact: true}, {Ef: 4}, {Among: []int64{2, 4, 6, 8}}} {
-		hits := search(t, ix, query, 3, o)
+		hits, err := ix.Search(t.Context(), query, 3, o)
+		if errors.Is(err, ErrDamaged) {
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
 		for _, h := range hits {
-			if _, ok := g.slots[h.ID]; !ok {
+			if _, ok := g.slotOf()[h.ID]; !ok {
 				t.Errorf("hit %v is not a vector", h)
 			}
 		}
-		if o.Among == nil && len(hits) != min(3, len(g.slots)) {
-			t.Errorf("%d hits of %d vectors", len(hits), len(g.slots))
+		if o.Among == nil && len(hits) != min(3, g.live) {
+			t.Errorf("%d hits of %d vectors", len(hits), g.live)
 		}
 	}
 	if seq == 1<<63-1 {
@@ -70,7 +92,9 @@ func useRead(t *testing.T, g *generation, seq int64, o Options) {
 		t.Fatal(err)
 	}
 	link(t, ix)
-	if err := ix.compact(t.Context(), ix.gen.viewAt(ix.seq)); err != nil {
+	if err := ix.compact(t.Context(), ix.gen.viewAt(ix.seq)); errors.Is(err, ErrDamaged) {
+		return
+	} else if err != nil {
 		t.Fatal(err)
 	}
 	if hits := search(t, ix, query, 1, SearchOptions{Exact: true}); len(hits) != 1 || hits[0].Similarity < 0.999 {

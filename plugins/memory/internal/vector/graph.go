@@ -52,7 +52,7 @@ func (g *generation) maxLinks(layer int) int {
 // enter makes room for the neighbours of a slot in layers up to the level. No
 // link may lead to the slot yet.
 func (v *view) enter(slot uint32, level int) {
-	b := v.blocks[slot>>blockBits]
+	b := v.block(slot)
 	if b.links == nil {
 		b.links = make([]atomic.Uint32, blockSlots*(1+v.maxLinks(0)))
 	}
@@ -65,7 +65,7 @@ func (v *view) enter(slot uint32, level int) {
 // then their slots. While the builder changes them, a reader may find a mixture
 // of old and new neighbours, each of which is or was a neighbour in this layer.
 func (v *view) links(slot uint32, layer int) []atomic.Uint32 {
-	b, i := v.blocks[slot>>blockBits], int(slot%blockSlots)
+	b, i := v.block(slot), int(slot%blockSlots)
 	if layer == 0 {
 		width := 1 + v.maxLinks(0)
 		return b.links[i*width : (i+1)*width]
@@ -100,18 +100,21 @@ func setLinks(links []atomic.Uint32, slots []item) {
 // calls it.
 func (v *view) link(slot, on uint32) {
 	last, ok := v.tails[on]
-	if !ok {
+	if !ok { // or the file has the chain
 		last = on
+		for next, more := v.after(on); more; next, more = v.after(next) {
+			last = next
+		}
 	}
 	v.tails[on] = slot
-	v.blocks[slot>>blockBits].duplicates |= 1 << (slot % blockSlots)
-	v.blocks[last>>blockBits].next[last%blockSlots].Store(slot + 1)
+	v.block(slot).duplicates |= 1 << (slot % blockSlots)
+	v.block(last).next[last%blockSlots].Store(slot + 1)
 }
 
 // after returns the next slot in the chain. Slots that are newer than the view
 // end it: a chain grows at its end.
 func (v *view) after(slot uint32) (uint32, bool) {
-	next := v.blocks[slot>>blockBits].next[slot%blockSlots].Load()
+	next := v.block(slot).next[slot%blockSlots].Load()
 	if next == 0 || next > v.count {
 		return 0, false
 	}
@@ -121,7 +124,7 @@ func (v *view) after(slot uint32) (uint32, bool) {
 // isDuplicate reports whether the slot hangs on another one. Only the builder calls
 // it.
 func (v *view) isDuplicate(slot uint32) bool {
-	return v.blocks[slot>>blockBits].duplicates>>(slot%blockSlots)&1 != 0
+	return v.block(slot).duplicates>>(slot%blockSlots)&1 != 0
 }
 
 // choose picks at most limit neighbours for a slot from candidates that are

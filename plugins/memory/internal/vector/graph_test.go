@@ -43,7 +43,7 @@ func usesGraph(t *testing.T, ix *Index, query []float32, o SearchOptions) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := ix.searchGraph(t.Context(), v, row, max(o.Ef, 10), chosen, live, &ranking{k: 10})
+	found, err := ix.searchGraph(t.Context(), v, newTarget(row), max(o.Ef, 10), chosen, live, &ranking{k: 10})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package vector
 import (
 	"context"
 	"fmt"
+	"math"
 	"sync"
 )
 
@@ -54,12 +55,12 @@ func Open(path string, options Options) (*Index, error) {
 		path: path, options: options, built: make(chan struct{}),
 		wake: make(chan struct{}, 1), stop: stop, done: make(chan struct{}),
 	}
-	var h header
-	if ix.gen, h, err = load(path, options); err != nil {
+	if g, h, err := load(path, options); err == nil {
+		ix.gen, ix.seq, ix.mark = g, h.Watermark, h.Mark
+	} else {
 		ix.discarded = fmt.Errorf("read the vector index %s: %w", path, err)
 		ix.gen = newGeneration(0, options.Dimension, options.M)
 	}
-	ix.seq, ix.mark = h.Watermark, h.Mark
 	ix.saved = savedState{seq: ix.seq, built: ix.gen.built.Load()}
 	go ix.build(ctx, ix.saved)
 	ix.wakeBuilder()
@@ -106,7 +107,7 @@ func (ix *Index) Stats() Stats {
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()
 	return Stats{
-		Vectors: len(ix.gen.slots), Tombstones: ix.gen.tombstones(), Graphed: int(ix.gen.built.Load()),
+		Vectors: ix.gen.live, Tombstones: ix.gen.tombstones(), Graphed: int(ix.gen.built.Load()),
 		Watermark: ix.seq, Flushed: ix.saved.seq, Generation: ix.gen.number,
 	}
 }
@@ -123,12 +124,11 @@ func (ix *Index) Put(id, seq int64, vec []float32) error {
 	}
 	if err == nil {
 		err = ix.change(seq, func(g *generation) error {
-			slot, err := g.add(id, row)
-			if err != nil {
-				return err
+			if g.count == math.MaxUint32 {
+				return fmt.Errorf("%w: %d vectors and tombstones", ErrFull, g.count)
 			}
 			g.markDeleted(id, seq)
-			g.slots[id] = slot
+			g.add(id, row)
 			return nil
 		})
 	}
@@ -153,11 +153,12 @@ func (ix *Index) Delete(id, seq int64) error {
 
 // markDeleted turns the id's vector into a tombstone.
 func (g *generation) markDeleted(id, seq int64) {
-	slot, ok := g.slots[id]
+	slot, ok := g.slotOf()[id]
 	if !ok {
 		return
 	}
 	g.blocks[slot>>blockBits].deletedAt[slot%blockSlots].Store(seq)
+	g.live--
 	delete(g.slots, id)
 }
 
@@ -187,14 +188,15 @@ func (ix *Index) Reset() error {
 	if ix.isClosed {
 		return fmt.Errorf("reset the vector index: %w", ErrClosed)
 	}
-	ix.gen = newGeneration(ix.gen.number+1, ix.options.Dimension, ix.options.M)
+	ix.replaceGeneration(newGeneration(ix.gen.number+1, ix.options.Dimension, ix.options.M))
 	ix.seq, ix.mark = 0, 0
 	ix.wakeBuilder()
 	return nil
 }
 
-// Close stops the goroutine that builds the graph and frees the memory. It does
-// not flush. Running searches finish. A second Close does nothing.
+// Close stops the goroutine that builds the graph, frees the memory and closes the
+// file. It does not flush. Running searches finish; the last one closes the file. A
+// second Close does nothing.
 func (ix *Index) Close() error {
 	ix.mu.Lock()
 	closed := ix.isClosed
@@ -209,11 +211,18 @@ func (ix *Index) Close() error {
 	defer ix.flushing.Unlock()
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
-	ix.gen = newGeneration(ix.gen.number, ix.options.Dimension, ix.options.M)
+	ix.replaceGeneration(newGeneration(ix.gen.number, ix.options.Dimension, ix.options.M))
 	return nil
 }
 
-// currentView returns a view of the current state of the index.
+// replaceGeneration makes another generation current. The caller holds ix.mu.
+func (ix *Index) replaceGeneration(g *generation) {
+	ix.gen.release()
+	ix.gen = g
+}
+
+// currentView returns a view of the current state of the index, which the caller
+// releases.
 func (ix *Index) currentView() (*view, error) {
 	v, _, _, err := ix.selectSlots(nil)
 	return v, err

@@ -20,6 +20,9 @@ var (
 	ErrSequence = errors.New("sequence number not after the watermark")
 	// ErrFull means that the index holds as many vectors as it can address.
 	ErrFull = errors.New("index is full")
+	// ErrDamaged means that a part of the file that was read later is damaged. The
+	// owner calls Reset and repeats all changes.
+	ErrDamaged = errors.New("the file is damaged")
 	// ErrClosed means that the index was closed.
 	ErrClosed = errors.New("index is closed")
 )

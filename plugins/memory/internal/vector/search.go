@@ -32,6 +32,7 @@ func (ix *Index) Search(ctx context.Context, query []float32, k int, options Sea
 	if err != nil {
 		return nil, fmt.Errorf("search with the query: %w", err)
 	}
+	target := newTarget(row)
 	v, chosen, live, err := ix.selectSlots(options.Among)
 	if err == nil {
 		err = ctx.Err()
@@ -39,6 +40,7 @@ func (ix *Index) Search(ctx context.Context, query []float32, k int, options Sea
 	if err != nil {
 		return nil, fmt.Errorf("search: %w", err)
 	}
+	defer v.release()
 	best := &ranking{k: min(k, live)}
 	if best.k <= 0 {
 		return []Hit{}, nil
@@ -46,7 +48,7 @@ func (ix *Index) Search(ctx context.Context, query []float32, k int, options Sea
 	from := uint32(0)
 	if !options.Exact && directed { // the graph cannot guide a query without direction
 		ef := max(cmp.Or(options.Ef, ix.options.EfSearch), best.k)
-		found, err := ix.searchGraph(ctx, v, row, ef, chosen, live, best)
+		found, err := ix.searchGraph(ctx, v, target, ef, chosen, live, best)
 		if err != nil {
 			return nil, fmt.Errorf("search: %w", err)
 		}
@@ -56,7 +58,7 @@ func (ix *Index) Search(ctx context.Context, query []float32, k int, options Sea
 			best.hits = best.hits[:0]
 		}
 	}
-	if err := v.scan(ctx, row, from, chosen, live, best); err != nil {
+	if err := cmp.Or(v.scan(ctx, target, from, chosen, live, best), v.damaged()); err != nil {
 		return nil, fmt.Errorf("search: %w", err)
 	}
 	for i := range best.hits {
@@ -65,8 +67,8 @@ func (ix *Index) Search(ctx context.Context, query []float32, k int, options Sea
 	return best.hits, nil
 }
 
-// selectSlots returns a view, marks the slots of the ids unless ids is nil, and
-// counts the vectors to search.
+// selectSlots returns a view, which the caller releases, marks the slots of the ids
+// unless ids is nil, and counts the vectors to search.
 func (ix *Index) selectSlots(ids []int64) (v *view, chosen bitmap, live int, err error) {
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()
@@ -75,12 +77,17 @@ func (ix *Index) selectSlots(ids []int64) (v *view, chosen bitmap, live int, err
 	}
 	v = ix.gen.viewAt(ix.seq)
 	v.mark = ix.mark
+	if err := v.damaged(); err != nil {
+		return nil, nil, 0, err
+	}
+	v.users.Add(1)
 	if ids == nil {
 		return v, nil, v.live, nil
 	}
 	chosen = make(bitmap, len(v.blocks))
+	slots := ix.gen.slotOf()
 	for _, id := range ids {
-		if slot, ok := v.slots[id]; ok && !chosen.has(slot) {
+		if slot, ok := slots[id]; ok && !chosen.has(slot) {
 			chosen[slot>>blockBits] |= 1 << (slot % blockSlots)
 			live++
 		}
@@ -98,7 +105,7 @@ func (b bitmap) has(slot uint32) bool {
 // searchGraph offers the results of a search with ef candidates among the slots
 // in the graph. It returns false if there is no graph, if a scan of the chosen
 // slots is faster, or if it does not find enough.
-func (ix *Index) searchGraph(ctx context.Context, v *view, row []float32, ef int, chosen bitmap, live int, best *ranking) (bool, error) {
+func (ix *Index) searchGraph(ctx context.Context, v *view, query *target, ef int, chosen bitmap, live int, best *ranking) (bool, error) {
 	top, entry, ok := unpackEntry(v.entry.Load())
 	// The entry may be a slot that is newer than the view.
 	if !ok || v.live <= ix.options.Exact || entry >= v.count {
@@ -122,14 +129,14 @@ func (ix *Index) searchGraph(ctx context.Context, v *view, row []float32, ef int
 	walks, release := ix.borrowWalks(1)
 	defer release()
 	w := walks[0]
-	nearest := w.descend(v, row, entry, top, 0)
-	if err := w.layer(ctx, v, row, []item{nearest}, 0, ef, best.k, live/walkCost, keep); err != nil {
+	nearest := w.descend(v, query, entry, top, 0)
+	if err := w.layer(ctx, v, query, []item{nearest}, 0, ef, best.k, live/walkCost, keep); err != nil {
 		return false, err
 	}
-	for _, it := range w.best {
-		for slot, more := ^it.slot, true; more; slot, more = v.after(slot) {
+	for _, it := range w.found() {
+		for slot, more := it.slot, true; more; slot, more = v.after(slot) {
 			if passes(slot) {
-				best.offer(Hit{ID: v.id(slot), Similarity: v.compare(slot, row)})
+				v.offer(slot, query, best, &w.row)
 			}
 		}
 	}
@@ -138,7 +145,7 @@ func (ix *Index) searchGraph(ctx context.Context, v *view, row []float32, ef int
 
 // scan compares the query with the chosen slots, starting at from, on as many
 // cores as pay off, and offers them to the ranking.
-func (v *view) scan(ctx context.Context, query []float32, from uint32, chosen bitmap, live int, best *ranking) error {
+func (v *view) scan(ctx context.Context, query *target, from uint32, chosen bitmap, live int, best *ranking) error {
 	first, last := int(from>>blockBits), len(v.blocks)
 	count := min(live, int(v.count-from))
 	workers := min(runtime.GOMAXPROCS(0), 1+count*v.stride/scanShare, last-first)
@@ -169,7 +176,8 @@ func (v *view) scan(ctx context.Context, query []float32, from uint32, chosen bi
 }
 
 // scanBlocks scans the chosen slots of the blocks from begin to end, exclusive.
-func (v *view) scanBlocks(ctx context.Context, query []float32, begin, end int, from uint32, chosen bitmap, best *ranking) error {
+func (v *view) scanBlocks(ctx context.Context, query *target, begin, end int, from uint32, chosen bitmap, best *ranking) error {
+	var buf []float32
 	for n := begin; n < end; n++ {
 		if n%16 == 0 {
 			if err := ctx.Err(); err != nil {
@@ -186,11 +194,20 @@ func (v *view) scanBlocks(ctx context.Context, query []float32, begin, end int, 
 		}
 		for ; marks != 0; marks &= marks - 1 {
 			if slot := base + uint32(bits.TrailingZeros64(marks)); v.visible(slot) {
-				best.offer(Hit{ID: v.id(slot), Similarity: v.compare(slot, query)})
+				v.offer(slot, query, best, &buf)
 			}
 		}
 	}
 	return nil
+}
+
+// offer adds the slot to the best if it is among them. The codes show for most
+// slots that it is not; the similarity of the others is exact.
+func (v *view) offer(slot uint32, query *target, best *ranking, buf *[]float32) {
+	if len(best.hits) == best.k && v.compare(slot, query)+v.bound(slot, query) < best.hits[best.k-1].Similarity {
+		return
+	}
+	best.offer(Hit{ID: v.id(slot), Similarity: similarity(v.row(slot, buf), query.row)})
 }
 
 // ranking keeps the best k hits, best first.

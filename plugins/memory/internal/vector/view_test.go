@@ -44,7 +44,7 @@ func TestViewStaysAsItWas(t *testing.T) {
 		want := []Hit{{1, 1}, {2, 0}, {3, -1}}
 		for _, chosen := range []bitmap{nil, {0b111}} {
 			best := &ranking{k: 5}
-			if err := v.scan(t.Context(), []float32{1, 7: 0}, 0, chosen, 3, best); err != nil {
+			if err := v.scan(t.Context(), newTarget([]float32{1, 7: 0}), 0, chosen, 3, best); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(want, best.hits); diff != "" {

@@ -92,6 +92,7 @@ type walk struct {
 	top   heap
 	limit float32
 
+	row      []float32 // memory for view.row
 	chosen   []item
 	left     []item
 	rejected []item
@@ -112,7 +113,7 @@ func (w *walk) begin(count uint32) {
 
 // descend returns the nearest slot that it finds in the layer above the given
 // one, starting from the entry in layer top.
-func (w *walk) descend(v *view, query []float32, entry uint32, top, layer int) item {
+func (w *walk) descend(v *view, query *target, entry uint32, top, layer int) item {
 	at := item{v.compare(entry, query), entry}
 	for l := top; l > layer; l-- {
 		for moved := true; moved; {
@@ -142,7 +143,7 @@ const slack = 1.09
 // that keep accepts in w.best (see heap for their order). It passes through slots
 // that keep rejects, and continues as far as slack allows if k is not 0. If it
 // has compared more slots than the budget, it stops and leaves w.best empty.
-func (w *walk) layer(ctx context.Context, v *view, query []float32, from []item, layer, ef, k, budget int, keep func(uint32) bool) error {
+func (w *walk) layer(ctx context.Context, v *view, query *target, from []item, layer, ef, k, budget int, keep func(uint32) bool) error {
 	w.begin(v.count)
 	w.open, w.best, w.top, w.limit = w.open[:0], w.best[:0], w.top[:0], 2
 	if k > 0 {
