@@ -23,8 +23,8 @@ func TestLibraryPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// In this module, whose go.mod the programs need; ./... skips the name.
-	root, err := os.MkdirTemp(".", "_page")
+	// ./... skips the name.
+	root, err := os.MkdirTemp(".", "_page") //nolint:usetesting // the programs need the go.mod here
 	if err != nil {
 		t.Fatal(err)
 	}
