@@ -16,17 +16,18 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
-// prometheus is a Prometheus that scrapes a server every second.
+// prometheus is a Prometheus that scrapes a server.
 type prometheus struct {
 	t   *testing.T
 	url string
 }
 
-func newPrometheus(t *testing.T, s *service) *prometheus {
+// newPrometheus starts a Prometheus. A scrape that takes longer than the interval fails.
+func newPrometheus(t *testing.T, s *service, interval string) *prometheus {
 	t.Helper()
 	dir := t.TempDir()
 	config := filepath.Join(dir, "prometheus.yml")
-	text := fmt.Sprintf("global: {scrape_interval: 1s}\nscrape_configs: [{job_name: tea, static_configs: [{targets: [%q]}]}]\n", strings.TrimPrefix(s.url, "http://"))
+	text := fmt.Sprintf("global: {scrape_interval: %s, scrape_timeout: %[1]s}\nscrape_configs: [{job_name: tea, static_configs: [{targets: [%[2]q]}]}]\n", interval, strings.TrimPrefix(s.url, "http://"))
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +93,7 @@ func TestDashboardInPrometheus(t *testing.T) {
 		"picky.yaml": "state_schema: {n: int}\nnodes: [{name: n}]\nserve: {triggers: [{at_start: true, input: {n: many}}]}\n", // the event starts no run
 	})
 	s := p.serve(append(p.withModels(), "--alert-url", modelServer(t))...)
-	prom := newPrometheus(t, s)
+	prom := newPrometheus(t, s, "2s")
 	prom.await(`up{job="tea"} == 1`)
 	s.run("asker", `{"prompt": "Hi"}`)
 	s.request("POST", "/v1/workflows/asker/runs?wait=600", `{"input": {"prompt": "refuse"}}`)
@@ -149,7 +150,7 @@ func TestHostileNamesInPrometheus(t *testing.T) {
 		files[fmt.Sprintf("w%d.yaml", i)] = "name: " + string(quoted) + "\nnodes: [{name: n}]\nserve: {triggers: [{at_start: true}]}\n"
 	}
 	s := newProject(t, files).serve("--durability", "exit")
-	prom := newPrometheus(t, s)
+	prom := newPrometheus(t, s, "20s") // a page of a megabyte, on a busy machine
 	prom.await(fmt.Sprintf(`sum(tea_runs_total{status="done"}) == %d`, workflows))
 	for _, name := range []string{"tea_runs_total", "tea_run_seconds_count", "tea_node_seconds_count", "tea_runs_running"} {
 		if got := len(prom.query(name)); got < 100 || got > 501 {
