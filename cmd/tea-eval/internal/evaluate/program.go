@@ -24,7 +24,7 @@ type program struct {
 	wf    *host.Workflow
 }
 
-// load loads the workflow. name gives relative paths in the settings a directory. The
+// load loads the workflow. Relative paths in the settings start at the directory of name. The
 // caller closes the workflow.
 func (p *program) load(h *host.Host, dir string) error {
 	p.node["name"], p.node["output"] = "grade", host.CallResult

@@ -12,7 +12,7 @@ type cursor struct {
 	offset int
 	// levels are the mappings and lists around the cursor, the outermost first.
 	levels []level
-	// key is the key whose value is at the cursor; "" if a key is.
+	// key is the key whose value is at the cursor, "" if the cursor is at a key.
 	key string
 	// block reports whether the value is a block scalar that began on a line above.
 	block bool
