@@ -135,7 +135,7 @@ func walk(v any, found func([]byte)) {
 func TestLargeResultsAreOutsideOfTheHistory(t *testing.T) {
 	t.Parallel()
 	h, err := host.New(host.Options{Actions: []tea.Action{host.Func("big.make", "Makes a text.", func(context.Context, map[string]any) (any, error) {
-		return map[string]any{"text": strings.Repeat("0123456789abcdef", 4<<20)}, nil // 64 MiB
+		return map[string]any{"text": strings.Repeat("0123456789abcdef", 1<<20)}, nil // 16 MiB
 	})}})
 	if err != nil {
 		t.Fatal(err)
@@ -147,7 +147,7 @@ nodes:
   - {name: make, uses: big.make, output: big}
   - {name: size, run: 'return {size = #state.big.text, big = tea.null}'}
 `, host.RunOptions{})
-	if res.Status != flow.Done || res.State["size"] != int64(64<<20) {
+	if res.Status != flow.Done || res.State["size"] != int64(16<<20) {
 		t.Fatalf("got %s %v, %v", res.Status, res.State["size"], res.Err)
 	}
 	if size, _ := s.history(res.RunID); size > 10<<10 {

@@ -52,8 +52,10 @@ type progress struct {
 	// Node is the path of the last record, and Records the number of records.
 	Node    string `json:"node,omitempty"`
 	Records int    `json:"records,omitempty"`
-	// File is the workflow file, and Parent the run of which this one is a fork.
+	// File is the workflow file with which the run began, Digest the digest of its
+	// files, and Parent the run of which this one is a fork.
 	File   string `json:"file,omitempty"`
+	Digest string `json:"digest,omitempty"`
 	Parent string `json:"parent,omitempty"`
 	// Outcome is set while the run waits and after it has ended.
 	Outcome *outcome `json:"outcome,omitempty"`
@@ -444,7 +446,7 @@ func (r *run) handle(w workflow.Context) error {
 func (r *run) progress(w workflow.Context, after int64) *progress {
 	p := &progress{
 		Last: r.lastSeq, First: r.start.LastSeq, Previous: cmp.Or(workflow.GetInfo(w).ContinuedExecutionRunID, r.start.Previous),
-		StartedAt: r.start.StartedAt, Records: len(r.records), File: r.def.Source.File, Parent: r.start.Parent,
+		StartedAt: r.start.StartedAt, Records: len(r.records), File: r.def.Source.File, Digest: r.def.Source.Digest, Parent: r.start.Parent,
 	}
 	if n := len(r.records); n > 0 {
 		p.Node = r.records[n-1].Path

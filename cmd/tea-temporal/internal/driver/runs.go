@@ -135,7 +135,8 @@ func (Engine) Show(ctx context.Context, f teacmd.EngineFlags, run string) (out t
 		}
 		return out, r.explain(ctx, err)
 	}
-	out.StartedAt, out.WorkflowFile, out.Records, out.ParentRun = p.StartedAt, p.File, p.Records, p.Parent
+	out.StartedAt, out.WorkflowFile, out.Digest = p.StartedAt, p.File, p.Digest
+	out.Records, out.ParentRun = p.Records, p.Parent
 	if !p.UpdatedAt.IsZero() {
 		out.UpdatedAt = p.UpdatedAt
 	}
