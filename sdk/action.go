@@ -113,7 +113,36 @@ func Repeated(unless ...string) Option {
 // unless the schema allows it. P must be a struct or a map with string keys.
 // NewAction panics if a tag of P or R is malformed.
 func NewAction[P, R any](name, summary string, fn func(ctx context.Context, req *Request, params P) (R, error), options ...Option) Action {
-	a := Action{Name: name, Summary: summary, Params: schema.Of[P](), Result: schema.Of[R]()}
+	return newAction(name, summary, reflect.TypeFor[P](), reflect.TypeFor[R](), func(ctx context.Context, req *Request, given any) (any, error) {
+		var params P
+		if err := intoParams(req, given, &params); err != nil {
+			return nil, err
+		}
+		return fn(ctx, req, params)
+	}, options)
+}
+
+// NewMethod returns an action that calls a method of the instance that the
+// bundle's Open returned: tea.NewMethod("llm.call", "Asks a model.",
+// (*Client).Call).
+func NewMethod[I, P, R any](name, summary string, method func(instance I, ctx context.Context, req *Request, params P) (R, error), options ...Option) Action {
+	return newAction(name, summary, reflect.TypeFor[P](), reflect.TypeFor[R](), func(ctx context.Context, req *Request, given any) (any, error) {
+		var params P
+		if err := intoParams(req, given, &params); err != nil {
+			return nil, err
+		}
+		instance, ok := req.Instance.(I)
+		if !ok {
+			return nil, Errorf(InternalError, "%s needs an instance of %s; does the bundle's Open return one?", name, reflect.TypeFor[I]())
+		}
+		return method(instance, ctx, req, params)
+	}, options)
+}
+
+// newAction is what NewAction and NewMethod share. It has no type parameters because the
+// compiler copies a function with type parameters for each action.
+func newAction(name, summary string, params, result reflect.Type, call func(ctx context.Context, req *Request, given any) (any, error), options []Option) Action {
+	a := Action{Name: name, Summary: summary, Params: schema.OfType(params), Result: schema.OfType(result)}
 	check := NewParamCheck(a.Params)
 	a.check = check
 	a.Handle = func(ctx context.Context, req *Request) (*Response, error) {
@@ -124,11 +153,7 @@ func NewAction[P, R any](name, summary string, fn func(ctx context.Context, req 
 				return nil, err
 			}
 		}
-		var params P
-		if err := value.Into(given.value, &params); err != nil {
-			return nil, Errorf(ValidationError, "%s: parameter %w", req.Action, err)
-		}
-		result, err := fn(ctx, req, params)
+		result, err := call(ctx, req, given.value)
 		if failed(err) {
 			return nil, err
 		}
@@ -140,16 +165,9 @@ func NewAction[P, R any](name, summary string, fn func(ctx context.Context, req 
 	return a
 }
 
-// NewMethod returns an action that calls a method of the instance that the
-// bundle's Open returned: tea.NewMethod("llm.call", "Asks a model.",
-// (*Client).Call).
-func NewMethod[I, P, R any](name, summary string, method func(instance I, ctx context.Context, req *Request, params P) (R, error), options ...Option) Action {
-	return NewAction(name, summary, func(ctx context.Context, req *Request, params P) (R, error) {
-		instance, ok := req.Instance.(I)
-		if !ok {
-			var none R
-			return none, Errorf(InternalError, "%s needs an instance of %s; does the bundle's Open return one?", name, reflect.TypeFor[I]())
-		}
-		return method(instance, ctx, req, params)
-	}, options...)
+func intoParams(req *Request, given, params any) error {
+	if err := value.Into(given, params); err != nil {
+		return Errorf(ValidationError, "%s: parameter %w", req.Action, err)
+	}
+	return nil
 }
