@@ -115,6 +115,9 @@ func TestPage(t *testing.T) {
 		"why a run failed":                   pageFailed,
 		"the text of the workflow":           pageSource,
 		"a conversation":                     pageTalk,
+		"offline":                            pageOffline,
+		"log out":                            pageLogout,
+		"installs":                           pageInstalls,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -38,7 +38,7 @@ const (
 
 // policy allows the files of the page and the API of its server. Scripts set styles,
 // which the policy does not limit. A single function parses markup.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; manifest-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types tea"
 
 // Page serves / and the files that it uses at /page/VERSION/FILE. It is immutable.
@@ -100,6 +100,8 @@ func KindOf(name string) string {
 		return "text/html; charset=utf-8"
 	case ".svg":
 		return "image/svg+xml"
+	case ".webmanifest":
+		return "application/manifest+json"
 	default:
 		return mime.TypeByExtension(ext)
 	}

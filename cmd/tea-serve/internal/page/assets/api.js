@@ -1,8 +1,7 @@
-// The API of the server. The token is asked for when the server needs one and kept
-// in the storage of the tab; it is sent in a header, never in a URL.
+// The API of the server. The token is asked for when the server needs one; it is sent in
+// a header, never in a URL.
 import {dialog, h} from "./dom.js"
-
-const stored = "tea-token"
+import {away, back, forget, keep, logIn, maxLength, recall, token} from "./session.js"
 
 // Problem is an error that the server reports.
 export class Problem extends Error {
@@ -17,7 +16,7 @@ let declined // the token for which nobody has given another one
 
 // askToken asks for a token unless another request has asked for one meanwhile.
 function askToken(refused) {
-	if (sessionStorage.getItem(stored) !== refused) {
+	if (token() !== refused) {
 		return Promise.resolve(true)
 	}
 	if (declined === refused && !asking) { // not again with each request
@@ -25,22 +24,24 @@ function askToken(refused) {
 	}
 	asking ??= (async () => {
 		const field = h("input", {type: "password", id: "token", required: true, autocomplete: "off", spellcheck: "false"})
-		const content = h("p", null, refused ? "The server does not accept the token. " : "The server needs a token. ",
-			h("label", {for: "token"}, "Token"), field)
-		const token = await dialog("Token", content, "Use the token", () => {
+		const stay = h("input", {type: "checkbox", id: "stay"})
+		const content = h("div", null, h("p", null, refused ? "The server does not accept the token. " : "The server needs a token. ",
+			h("label", {for: "token"}, "Token"), field),
+		h("p", null, stay, h("label", {for: "stay"}, " Stay logged in on this device, and keep the last data for when the server is away")))
+		const given = await dialog("Token", content, "Use the token", () => {
 			const text = field.value.trim()
 			if (!/^[\x21-\x7e]+$/.test(text)) {
 				throw new Error("a token has letters, digits and signs without spaces")
 			}
 			return text
 		})
-		if (token !== null) {
-			sessionStorage.setItem(stored, token)
+		if (given !== null) {
+			logIn(given, stay.checked)
 		} else {
 			declined = refused
 		}
 		asking = null
-		return token !== null
+		return given !== null
 	})()
 	return asking
 }
@@ -48,16 +49,32 @@ function askToken(refused) {
 // request sends a request and returns the response of a server that accepts it.
 async function request(path, options) {
 	for (;;) {
-		const token = sessionStorage.getItem(stored)
+		const used = token()
 		const headers = {...options.headers}
-		if (token) {
-			headers.Authorization = `Bearer ${token}`
+		if (used) {
+			headers.Authorization = `Bearer ${used}`
 		}
-		const response = await fetch(path, {...options, headers, cache: "no-store", credentials: "omit", redirect: "error"})
-		if (response.status === 401 && await askToken(token)) {
-			continue
+		let response
+		try {
+			response = await fetch(path, {...options, headers, cache: "no-store", credentials: "omit", redirect: "error"})
+		} catch (err) {
+			if (options.signal?.aborted) {
+				throw err
+			}
+			away()
+			throw new Error("The server cannot be reached.")
+		}
+		if (back()) {
+			listeners.forEach(listener => listener())
+		}
+		if (response.status === 401) {
+			await forget()
+			if (await askToken(used)) {
+				continue
+			}
 		}
 		if (response.ok) {
+			response.used = used
 			return response
 		}
 		const text = await response.text()
@@ -94,12 +111,25 @@ export function number(text) {
 
 // get reads a resource.
 export async function get(path, signal) {
-	return parse(await (await request(path, {signal})).text())
+	return parse(await getText(path, signal))
 }
 
-// getText reads a resource that is not JSON.
+// getText reads a resource that is not JSON. While the server is away, it returns the last
+// answer that was kept.
 export async function getText(path, signal) {
-	return (await request(path, {signal})).text()
+	let response
+	try {
+		response = await request(path, {signal})
+	} catch (err) {
+		const kept = err.status || signal?.aborted ? null : await recall(path)
+		if (kept === null) {
+			throw err
+		}
+		return kept
+	}
+	const text = await response.text()
+	keep(path, text, response.used).catch(() => {}) // no space is left
+	return text
 }
 
 // post sends a request that changes something.
@@ -113,32 +143,45 @@ export async function upload(path, form) {
 	return parse(await (await request(path, {method: "POST", body: form})).text())
 }
 
+// eventsOf returns the events of blocks of a stream.
+function eventsOf(blocks) {
+	return blocks.flatMap(block => block.split("\n").filter(line => line.startsWith("data: ")).map(line => parseEvent(line.slice(6))))
+}
+
 // events calls each with the events of a run after a number, several at a time, until
-// the stream ends. opened is called when the server has answered.
+// the stream ends. opened is called when the server has answered. While it is away, each
+// gets the events that were kept when a stream ended.
 export async function events(run, after, signal, opened, each) {
-	const response = await request(`/v1/runs/${encodeURIComponent(run)}/events`, {signal, headers: after ? {"Last-Event-ID": String(after)} : {}})
+	const path = `/v1/runs/${encodeURIComponent(run)}/events`
+	let response
+	try {
+		response = await request(path, {signal, headers: after ? {"Last-Event-ID": String(after)} : {}})
+	} catch (err) {
+		const kept = after || err.status || signal.aborted ? null : await recall(path)
+		if (kept !== null) {
+			each(eventsOf(kept.split("\n\n")))
+		}
+		throw err
+	}
 	opened()
 	if (response.status === 204) {
 		return
 	}
 	const reader = response.body.pipeThrough(new TextDecoderStream()).getReader()
 	let rest = ""
+	let all = after ? null : ""
 	for (;;) {
 		const {done, value} = await reader.read()
 		if (done) {
+			if (all) {
+				keep(path, all, response.used).catch(() => {}) // no space is left
+			}
 			return
 		}
+		all = all === null || all.length > maxLength ? null : all + value
 		const blocks = (rest + value).split("\n\n")
 		rest = blocks.pop()
-		const list = []
-		for (const block of blocks) {
-			for (const line of block.split("\n")) {
-				if (line.startsWith("data: ")) {
-					list.push(parseEvent(line.slice(6)))
-				}
-			}
-		}
-		each(list)
+		each(eventsOf(blocks))
 	}
 }
 

@@ -4,10 +4,12 @@ import {watch} from "./api.js"
 import {compare} from "./compare.js"
 import {device, usage} from "./device.js"
 import {inbox} from "./inbox.js"
-import {notifications} from "./push.js"
+import {trusted} from "./graph.js"
+import {notifications, silence} from "./push.js"
 import {run} from "./run.js"
 import {runs} from "./runs.js"
 import {schedule} from "./schedule.js"
+import {logOut, token} from "./session.js"
 import {workflow, workflows} from "./workflows.js"
 
 const main = document.getElementById("main")
@@ -84,9 +86,21 @@ addEventListener("keydown", event => {
 		search.focus()
 	}
 })
+const logout = document.getElementById("logout")
+logout.addEventListener("click", async () => {
+	await silence().catch(() => {})
+	await logOut()
+	end()
+	fill(main)
+	location.replace("/")
+})
 show()
 notifications(document.getElementById("push"))
+if (isSecureContext) {
+	navigator.serviceWorker?.register(trusted.createScriptURL("/worker.js")).catch(() => {}) // as in a private window
+}
 watch(count => {
+	logout.hidden = token() === null
 	waiting = count
 	name()
 	const badge = document.getElementById("waiting")

@@ -48,6 +48,17 @@ async function turnOff(made) {
 	return true
 }
 
+// silence ends the subscription of this browser, also if the server is away, and removes
+// the notifications.
+export async function silence() {
+	const made = await subscription()
+	await (made && turnOff(made).catch(() => made.unsubscribe()))
+	const worker = await navigator.serviceWorker?.getRegistration("/")
+	for (const shown of await worker?.getNotifications?.() ?? []) {
+		shown.close()
+	}
+}
+
 // change asks whether to turn notifications on or off.
 function change(key, made) {
 	const text = missing()

@@ -1,6 +1,7 @@
 // The list of runs.
 import {can, changed, get, post} from "./api.js"
 import {badge, button, dialog, dollars, h, lasting, notice, refill, runLink, table, when, workflowLink} from "./dom.js"
+import {keep, token} from "./session.js"
 
 const statuses = ["", "running", "waiting", "failed", "stopped", "done", "queued", "parked"]
 // every calls read whenever a run has changed, at least every ms, while the page is
@@ -118,7 +119,11 @@ export function runs(signal) {
 			const version = versions.get(path)
 			const page = await get(version ? `${path}&known=${version}` : path, signal)
 			versions.set(path, page.version)
-			list.push(...page.runs.map(run => run.unchanged ? known.get(run.id) : run))
+			page.runs = page.runs.map(run => run.unchanged ? known.get(run.id) : run)
+			if (version) {
+				keep(path, JSON.stringify(page), token()).catch(() => {}) // no space is left
+			}
+			list.push(...page.runs)
 			after = page.next
 			if (!after) {
 				break
