@@ -4,18 +4,14 @@
 package snowball
 
 func arabic_Normalize_pre(e *env) bool {
-	var among_var int
-	var v_1 int
-	var v_2 int
-	var v_3 int
+	var among_var, v_1, v_2, v_3 int
 	v_1 = e.cursor
 	for {
 		v_2 = e.cursor
 		for {
 			v_3 = e.cursor
 			e.bra = e.cursor
-			among_var = e.find(arabic_a_0)
-			if among_var == 0 {
+			if among_var = e.find(arabic_a_0); among_var == 0 {
 				goto lab2_18_5
 			}
 			e.ket = e.cursor
@@ -23,10 +19,9 @@ func arabic_Normalize_pre(e *env) bool {
 			break
 		lab2_18_5:
 			e.cursor = v_3
-			if e.cursor >= e.limit {
+			if !e.next() {
 				goto lab1_18_3
 			}
-			e.cursor += 1
 			break
 		}
 		continue
@@ -39,22 +34,16 @@ func arabic_Normalize_pre(e *env) bool {
 }
 
 func arabic_Normalize_post(e *env) bool {
-	var among_var int
-	var v_1 int
-	var v_2 int
-	var v_3 int
-	var v_4 int
+	var among_var, v_1, v_2, v_3, v_4 int
 	v_1 = e.cursor
 	e.back = e.cursor
 	e.cursor = e.limit
 	e.ket = e.cursor
-	if e.findBack(arabic_a_1) == 0 {
-		goto lab0_19_1
+	if e.findBack(arabic_a_1) != 0 {
+		e.bra = e.cursor
+		e.replace("ء")
+		e.cursor = e.back
 	}
-	e.bra = e.cursor
-	e.replace("ء")
-	e.cursor = e.back
-lab0_19_1:
 	e.cursor = v_1
 	v_2 = e.cursor
 	for {
@@ -62,8 +51,7 @@ lab0_19_1:
 		for {
 			v_4 = e.cursor
 			e.bra = e.cursor
-			among_var = e.find(arabic_a_2)
-			if among_var == 0 {
+			if among_var = e.find(arabic_a_2); among_var == 0 {
 				goto lab2_19_17
 			}
 			e.ket = e.cursor
@@ -71,10 +59,9 @@ lab0_19_1:
 			break
 		lab2_19_17:
 			e.cursor = v_4
-			if e.cursor >= e.limit {
+			if !e.next() {
 				goto lab1_19_15
 			}
-			e.cursor += 1
 			break
 		}
 		continue
@@ -89,8 +76,7 @@ lab0_19_1:
 func arabic_Checks1(e *env) bool {
 	var among_var int
 	e.bra = e.cursor
-	among_var = e.find(arabic_a_3)
-	if among_var == 0 {
+	if among_var = e.find(arabic_a_3); among_var == 0 {
 		return false
 	}
 	e.ket = e.cursor
@@ -115,8 +101,7 @@ func arabic_Checks1(e *env) bool {
 func arabic_Prefix_Step1(e *env) bool {
 	var among_var int
 	e.bra = e.cursor
-	among_var = e.find(arabic_a_4)
-	if among_var == 0 {
+	if among_var = e.find(arabic_a_4); among_var == 0 {
 		return false
 	}
 	e.ket = e.cursor
@@ -150,19 +135,9 @@ func arabic_Prefix_Step1(e *env) bool {
 
 func arabic_Prefix_Step2(e *env) bool {
 	e.bra = e.cursor
-	if e.find(arabic_a_5) == 0 {
+	if e.find(arabic_a_5) == 0 || !e.ketHere() || len(e.word) <= 3 || e.letter('ا') {
 		return false
 	}
-	e.ket = e.cursor
-	if len(e.word) <= 3 {
-		return false
-	}
-	if e.cursor == e.limit || e.word[e.cursor] != 'ا' {
-		goto lab0_17_8
-	}
-	e.cursor += 1
-	return false
-lab0_17_8:
 	e.remove()
 	return true
 }
@@ -170,8 +145,7 @@ lab0_17_8:
 func arabic_Prefix_Step3a_Noun(e *env) bool {
 	var among_var int
 	e.bra = e.cursor
-	among_var = e.find(arabic_a_6)
-	if among_var == 0 {
+	if among_var = e.find(arabic_a_6); among_var == 0 {
 		return false
 	}
 	e.ket = e.cursor
@@ -192,8 +166,7 @@ func arabic_Prefix_Step3a_Noun(e *env) bool {
 func arabic_Prefix_Step3b_Noun(e *env) bool {
 	var among_var int
 	e.bra = e.cursor
-	among_var = e.find(arabic_a_7)
-	if among_var == 0 {
+	if among_var = e.find(arabic_a_7); among_var == 0 {
 		return false
 	}
 	e.ket = e.cursor
@@ -223,8 +196,7 @@ func arabic_Prefix_Step3b_Noun(e *env) bool {
 func arabic_Prefix_Step3_Verb(e *env) bool {
 	var among_var int
 	e.bra = e.cursor
-	among_var = e.find(arabic_a_8)
-	if among_var == 0 {
+	if among_var = e.find(arabic_a_8); among_var == 0 {
 		return false
 	}
 	e.ket = e.cursor
@@ -258,11 +230,7 @@ func arabic_Prefix_Step3_Verb(e *env) bool {
 
 func arabic_Prefix_Step4_Verb(e *env) bool {
 	e.bra = e.cursor
-	if e.find(arabic_a_9) == 0 {
-		return false
-	}
-	e.ket = e.cursor
-	if len(e.word) <= 4 {
+	if e.find(arabic_a_9) == 0 || !e.ketHere() || len(e.word) <= 4 {
 		return false
 	}
 	e.B_is_verb = true
@@ -274,8 +242,7 @@ func arabic_Prefix_Step4_Verb(e *env) bool {
 func arabic_Suffix_Noun_Step1a(e *env) bool {
 	var among_var int
 	e.ket = e.cursor
-	among_var = e.findBack(arabic_a_10)
-	if among_var == 0 {
+	if among_var = e.findBack(arabic_a_10); among_var == 0 {
 		return false
 	}
 	e.bra = e.cursor
@@ -302,12 +269,7 @@ func arabic_Suffix_Noun_Step1a(e *env) bool {
 
 func arabic_Suffix_Noun_Step1b(e *env) bool {
 	e.ket = e.cursor
-	if e.cursor <= e.back || e.word[e.cursor-1] != 'ن' {
-		return false
-	}
-	e.cursor -= 1
-	e.bra = e.cursor
-	if len(e.word) <= 5 {
+	if !e.letterBack('ن') || !e.braHere() || len(e.word) <= 5 {
 		return false
 	}
 	e.remove()
@@ -316,11 +278,7 @@ func arabic_Suffix_Noun_Step1b(e *env) bool {
 
 func arabic_Suffix_Noun_Step2a(e *env) bool {
 	e.ket = e.cursor
-	if e.findBack(arabic_a_11) == 0 {
-		return false
-	}
-	e.bra = e.cursor
-	if len(e.word) <= 4 {
+	if e.findBack(arabic_a_11) == 0 || !e.braHere() || len(e.word) <= 4 {
 		return false
 	}
 	e.remove()
@@ -329,11 +287,7 @@ func arabic_Suffix_Noun_Step2a(e *env) bool {
 
 func arabic_Suffix_Noun_Step2b(e *env) bool {
 	e.ket = e.cursor
-	if !e.eqBack("ات") {
-		return false
-	}
-	e.bra = e.cursor
-	if len(e.word) < 5 {
+	if !e.eqBack("ات") || !e.braHere() || len(e.word) < 5 {
 		return false
 	}
 	e.remove()
@@ -342,12 +296,7 @@ func arabic_Suffix_Noun_Step2b(e *env) bool {
 
 func arabic_Suffix_Noun_Step2c1(e *env) bool {
 	e.ket = e.cursor
-	if e.cursor <= e.back || e.word[e.cursor-1] != 'ت' {
-		return false
-	}
-	e.cursor -= 1
-	e.bra = e.cursor
-	if len(e.word) < 4 {
+	if !e.letterBack('ت') || !e.braHere() || len(e.word) < 4 {
 		return false
 	}
 	e.remove()
@@ -356,12 +305,7 @@ func arabic_Suffix_Noun_Step2c1(e *env) bool {
 
 func arabic_Suffix_Noun_Step2c2(e *env) bool {
 	e.ket = e.cursor
-	if e.cursor <= e.back || e.word[e.cursor-1] != 'ة' {
-		return false
-	}
-	e.cursor -= 1
-	e.bra = e.cursor
-	if len(e.word) < 4 {
+	if !e.letterBack('ة') || !e.braHere() || len(e.word) < 4 {
 		return false
 	}
 	e.remove()
@@ -370,12 +314,7 @@ func arabic_Suffix_Noun_Step2c2(e *env) bool {
 
 func arabic_Suffix_Noun_Step3(e *env) bool {
 	e.ket = e.cursor
-	if e.cursor <= e.back || e.word[e.cursor-1] != 'ي' {
-		return false
-	}
-	e.cursor -= 1
-	e.bra = e.cursor
-	if len(e.word) < 3 {
+	if !e.letterBack('ي') || !e.braHere() || len(e.word) < 3 {
 		return false
 	}
 	e.remove()
@@ -385,8 +324,7 @@ func arabic_Suffix_Noun_Step3(e *env) bool {
 func arabic_Suffix_Verb_Step1(e *env) bool {
 	var among_var int
 	e.ket = e.cursor
-	among_var = e.findBack(arabic_a_12)
-	if among_var == 0 {
+	if among_var = e.findBack(arabic_a_12); among_var == 0 {
 		return false
 	}
 	e.bra = e.cursor
@@ -414,8 +352,7 @@ func arabic_Suffix_Verb_Step1(e *env) bool {
 func arabic_Suffix_Verb_Step2a(e *env) bool {
 	var among_var int
 	e.ket = e.cursor
-	among_var = e.findBack(arabic_a_13)
-	if among_var == 0 {
+	if among_var = e.findBack(arabic_a_13); among_var == 0 {
 		return false
 	}
 	e.bra = e.cursor
@@ -449,11 +386,7 @@ func arabic_Suffix_Verb_Step2a(e *env) bool {
 
 func arabic_Suffix_Verb_Step2b(e *env) bool {
 	e.ket = e.cursor
-	if e.findBack(arabic_a_14) == 0 {
-		return false
-	}
-	e.bra = e.cursor
-	if len(e.word) < 5 {
+	if e.findBack(arabic_a_14) == 0 || !e.braHere() || len(e.word) < 5 {
 		return false
 	}
 	e.remove()
@@ -463,8 +396,7 @@ func arabic_Suffix_Verb_Step2b(e *env) bool {
 func arabic_Suffix_Verb_Step2c(e *env) bool {
 	var among_var int
 	e.ket = e.cursor
-	among_var = e.findBack(arabic_a_15)
-	if among_var == 0 {
+	if among_var = e.findBack(arabic_a_15); among_var == 0 {
 		return false
 	}
 	e.bra = e.cursor
@@ -484,32 +416,16 @@ func arabic_Suffix_Verb_Step2c(e *env) bool {
 
 func arabic_Suffix_All_alef_maqsura(e *env) bool {
 	e.ket = e.cursor
-	if e.cursor <= e.back || e.word[e.cursor-1] != 'ى' {
+	if !e.letterBack('ى') {
 		return false
 	}
-	e.cursor -= 1
 	e.bra = e.cursor
 	e.replace("ي")
 	return true
 }
 
 func arabic_stem(e *env) bool {
-	var v_1 int
-	var v_10 int
-	var v_11 int
-	var v_12 int
-	var v_13 int
-	var v_14 int
-	var v_15 int
-	var v_16 int
-	var v_2 int
-	var v_3 int
-	var v_4 int
-	var v_5 int
-	var v_6 int
-	var v_7 int
-	var v_8 int
-	var v_9 int
+	var v_1, v_10, v_11, v_12, v_13, v_14, v_15, v_16, v_2, v_3, v_4, v_5, v_6, v_7, v_8, v_9 int
 	e.B_is_noun = true
 	e.B_is_verb = true
 	e.B_is_defined = false
@@ -530,12 +446,10 @@ func arabic_stem(e *env) bool {
 			v_5 = 1
 			for {
 				v_6 = e.limit - e.cursor
-				if !arabic_Suffix_Verb_Step1(e) {
-					goto lab3_6_20
+				if arabic_Suffix_Verb_Step1(e) {
+					v_5 -= 1
+					continue
 				}
-				v_5 -= 1
-				continue
-			lab3_6_20:
 				e.cursor = e.limit - v_6
 				break
 			}
@@ -544,32 +458,25 @@ func arabic_stem(e *env) bool {
 			}
 			for {
 				v_7 = e.limit - e.cursor
-				if !arabic_Suffix_Verb_Step2a(e) {
-					goto lab3_6_34
+				if arabic_Suffix_Verb_Step2a(e) {
+					break
 				}
-				break
-			lab3_6_34:
 				e.cursor = e.limit - v_7
-				if !arabic_Suffix_Verb_Step2c(e) {
-					goto lab3_6_40
+				if arabic_Suffix_Verb_Step2c(e) {
+					break
 				}
-				break
-			lab3_6_40:
 				e.cursor = e.limit - v_7
-				if e.cursor <= e.back {
+				if !e.previous() {
 					goto lab2_6_17
 				}
-				e.cursor -= 1
 				break
 			}
 			break
 		lab2_6_17:
 			e.cursor = e.limit - v_4
-			if !arabic_Suffix_Verb_Step2b(e) {
-				goto lab2_6_55
+			if arabic_Suffix_Verb_Step2b(e) {
+				break
 			}
-			break
-		lab2_6_55:
 			e.cursor = e.limit - v_4
 			if !arabic_Suffix_Verb_Step2a(e) {
 				goto lab1_6_12
@@ -585,42 +492,30 @@ func arabic_stem(e *env) bool {
 		v_8 = e.limit - e.cursor
 		for {
 			v_9 = e.limit - e.cursor
-			if !arabic_Suffix_Noun_Step2c2(e) {
-				goto lab3_6_75
+			if arabic_Suffix_Noun_Step2c2(e) {
+				break
 			}
-			break
-		lab3_6_75:
 			e.cursor = e.limit - v_9
-			if e.B_is_defined {
-				goto lab3_6_81
-			}
-			if !arabic_Suffix_Noun_Step1a(e) {
+			if e.B_is_defined || !arabic_Suffix_Noun_Step1a(e) {
 				goto lab3_6_81
 			}
 			for {
 				v_10 = e.limit - e.cursor
-				if !arabic_Suffix_Noun_Step2a(e) {
-					goto lab4_6_89
+				if arabic_Suffix_Noun_Step2a(e) {
+					break
 				}
-				break
-			lab4_6_89:
 				e.cursor = e.limit - v_10
-				if !arabic_Suffix_Noun_Step2b(e) {
-					goto lab4_6_95
+				if arabic_Suffix_Noun_Step2b(e) {
+					break
 				}
-				break
-			lab4_6_95:
 				e.cursor = e.limit - v_10
-				if !arabic_Suffix_Noun_Step2c1(e) {
-					goto lab4_6_101
+				if arabic_Suffix_Noun_Step2c1(e) {
+					break
 				}
-				break
-			lab4_6_101:
 				e.cursor = e.limit - v_10
-				if e.cursor <= e.back {
+				if !e.previous() {
 					goto lab3_6_81
 				}
-				e.cursor -= 1
 				break
 			}
 			break
@@ -631,17 +526,13 @@ func arabic_stem(e *env) bool {
 			}
 			for {
 				v_11 = e.limit - e.cursor
-				if !arabic_Suffix_Noun_Step2a(e) {
-					goto lab4_6_121
+				if arabic_Suffix_Noun_Step2a(e) {
+					break
 				}
-				break
-			lab4_6_121:
 				e.cursor = e.limit - v_11
-				if !arabic_Suffix_Noun_Step2b(e) {
-					goto lab4_6_127
+				if arabic_Suffix_Noun_Step2b(e) {
+					break
 				}
-				break
-			lab4_6_127:
 				e.cursor = e.limit - v_11
 				if !arabic_Suffix_Noun_Step2c1(e) {
 					goto lab3_6_116
@@ -651,14 +542,9 @@ func arabic_stem(e *env) bool {
 			break
 		lab3_6_116:
 			e.cursor = e.limit - v_9
-			if e.B_is_defined {
-				goto lab3_6_141
+			if !e.B_is_defined && arabic_Suffix_Noun_Step2a(e) {
+				break
 			}
-			if !arabic_Suffix_Noun_Step2a(e) {
-				goto lab3_6_141
-			}
-			break
-		lab3_6_141:
 			e.cursor = e.limit - v_9
 			if !arabic_Suffix_Noun_Step2b(e) {
 				e.cursor = e.limit - v_8
@@ -696,20 +582,13 @@ lab1_6_173:
 lab1_6_179:
 	for {
 		v_15 = e.cursor
-		if !arabic_Prefix_Step3a_Noun(e) {
-			goto lab1_6_186
+		if arabic_Prefix_Step3a_Noun(e) {
+			break
 		}
-		break
-	lab1_6_186:
 		e.cursor = v_15
-		if !e.B_is_noun {
-			goto lab1_6_192
+		if e.B_is_noun && arabic_Prefix_Step3b_Noun(e) {
+			break
 		}
-		if !arabic_Prefix_Step3b_Noun(e) {
-			goto lab1_6_192
-		}
-		break
-	lab1_6_192:
 		e.cursor = v_15
 		if !e.B_is_verb {
 			goto lab0_6_172
@@ -732,30 +611,27 @@ lab0_6_172:
 }
 
 var arabic_a_0 = []among{
-	{"ـ", -1, 1, nil}, {"ً", -1, 1, nil}, {"ٌ", -1, 1, nil}, {"ٍ", -1, 1, nil}, {"َ", -1, 1, nil}, {"ُ", -1, 1, nil},
-	{"ِ", -1, 1, nil}, {"ّ", -1, 1, nil}, {"ْ", -1, 1, nil}, {"٠", -1, 2, nil}, {"١", -1, 3, nil}, {"٢", -1, 4, nil},
-	{"٣", -1, 5, nil}, {"٤", -1, 6, nil}, {"٥", -1, 7, nil}, {"٦", -1, 8, nil}, {"٧", -1, 9, nil}, {"٨", -1, 10, nil},
-	{"٩", -1, 11, nil}, {"ﺀ", -1, 12, nil}, {"ﺁ", -1, 16, nil}, {"ﺂ", -1, 16, nil}, {"ﺃ", -1, 13, nil}, {"ﺄ", -1, 13, nil},
-	{"ﺅ", -1, 17, nil}, {"ﺆ", -1, 17, nil}, {"ﺇ", -1, 14, nil}, {"ﺈ", -1, 14, nil}, {"ﺉ", -1, 15, nil}, {"ﺊ", -1, 15, nil},
-	{"ﺋ", -1, 15, nil}, {"ﺌ", -1, 15, nil}, {"ﺍ", -1, 18, nil}, {"ﺎ", -1, 18, nil}, {"ﺏ", -1, 19, nil}, {"ﺐ", -1, 19, nil},
-	{"ﺑ", -1, 19, nil}, {"ﺒ", -1, 19, nil}, {"ﺓ", -1, 20, nil}, {"ﺔ", -1, 20, nil}, {"ﺕ", -1, 21, nil}, {"ﺖ", -1, 21, nil},
-	{"ﺗ", -1, 21, nil}, {"ﺘ", -1, 21, nil}, {"ﺙ", -1, 22, nil}, {"ﺚ", -1, 22, nil}, {"ﺛ", -1, 22, nil}, {"ﺜ", -1, 22, nil},
-	{"ﺝ", -1, 23, nil}, {"ﺞ", -1, 23, nil}, {"ﺟ", -1, 23, nil}, {"ﺠ", -1, 23, nil}, {"ﺡ", -1, 24, nil}, {"ﺢ", -1, 24, nil},
-	{"ﺣ", -1, 24, nil}, {"ﺤ", -1, 24, nil}, {"ﺥ", -1, 25, nil}, {"ﺦ", -1, 25, nil}, {"ﺧ", -1, 25, nil}, {"ﺨ", -1, 25, nil},
-	{"ﺩ", -1, 26, nil}, {"ﺪ", -1, 26, nil}, {"ﺫ", -1, 27, nil}, {"ﺬ", -1, 27, nil}, {"ﺭ", -1, 28, nil}, {"ﺮ", -1, 28, nil},
-	{"ﺯ", -1, 29, nil}, {"ﺰ", -1, 29, nil}, {"ﺱ", -1, 30, nil}, {"ﺲ", -1, 30, nil}, {"ﺳ", -1, 30, nil}, {"ﺴ", -1, 30, nil},
-	{"ﺵ", -1, 31, nil}, {"ﺶ", -1, 31, nil}, {"ﺷ", -1, 31, nil}, {"ﺸ", -1, 31, nil}, {"ﺹ", -1, 32, nil}, {"ﺺ", -1, 32, nil},
-	{"ﺻ", -1, 32, nil}, {"ﺼ", -1, 32, nil}, {"ﺽ", -1, 33, nil}, {"ﺾ", -1, 33, nil}, {"ﺿ", -1, 33, nil}, {"ﻀ", -1, 33, nil},
-	{"ﻁ", -1, 34, nil}, {"ﻂ", -1, 34, nil}, {"ﻃ", -1, 34, nil}, {"ﻄ", -1, 34, nil}, {"ﻅ", -1, 35, nil}, {"ﻆ", -1, 35, nil},
-	{"ﻇ", -1, 35, nil}, {"ﻈ", -1, 35, nil}, {"ﻉ", -1, 36, nil}, {"ﻊ", -1, 36, nil}, {"ﻋ", -1, 36, nil}, {"ﻌ", -1, 36, nil},
-	{"ﻍ", -1, 37, nil}, {"ﻎ", -1, 37, nil}, {"ﻏ", -1, 37, nil}, {"ﻐ", -1, 37, nil}, {"ﻑ", -1, 38, nil}, {"ﻒ", -1, 38, nil},
-	{"ﻓ", -1, 38, nil}, {"ﻔ", -1, 38, nil}, {"ﻕ", -1, 39, nil}, {"ﻖ", -1, 39, nil}, {"ﻗ", -1, 39, nil}, {"ﻘ", -1, 39, nil},
-	{"ﻙ", -1, 40, nil}, {"ﻚ", -1, 40, nil}, {"ﻛ", -1, 40, nil}, {"ﻜ", -1, 40, nil}, {"ﻝ", -1, 41, nil}, {"ﻞ", -1, 41, nil},
-	{"ﻟ", -1, 41, nil}, {"ﻠ", -1, 41, nil}, {"ﻡ", -1, 42, nil}, {"ﻢ", -1, 42, nil}, {"ﻣ", -1, 42, nil}, {"ﻤ", -1, 42, nil},
-	{"ﻥ", -1, 43, nil}, {"ﻦ", -1, 43, nil}, {"ﻧ", -1, 43, nil}, {"ﻨ", -1, 43, nil}, {"ﻩ", -1, 44, nil}, {"ﻪ", -1, 44, nil},
-	{"ﻫ", -1, 44, nil}, {"ﻬ", -1, 44, nil}, {"ﻭ", -1, 45, nil}, {"ﻮ", -1, 45, nil}, {"ﻯ", -1, 46, nil}, {"ﻰ", -1, 46, nil},
-	{"ﻱ", -1, 47, nil}, {"ﻲ", -1, 47, nil}, {"ﻳ", -1, 47, nil}, {"ﻴ", -1, 47, nil}, {"ﻵ", -1, 51, nil}, {"ﻶ", -1, 51, nil},
-	{"ﻷ", -1, 49, nil}, {"ﻸ", -1, 49, nil}, {"ﻹ", -1, 50, nil}, {"ﻺ", -1, 50, nil}, {"ﻻ", -1, 48, nil}, {"ﻼ", -1, 48, nil},
+	{"ـ", -1, 1, nil}, {"ً", -1, 1, nil}, {"ٌ", -1, 1, nil}, {"ٍ", -1, 1, nil}, {"َ", -1, 1, nil}, {"ُ", -1, 1, nil}, {"ِ", -1, 1, nil},
+	{"ّ", -1, 1, nil}, {"ْ", -1, 1, nil}, {"٠", -1, 2, nil}, {"١", -1, 3, nil}, {"٢", -1, 4, nil}, {"٣", -1, 5, nil}, {"٤", -1, 6, nil},
+	{"٥", -1, 7, nil}, {"٦", -1, 8, nil}, {"٧", -1, 9, nil}, {"٨", -1, 10, nil}, {"٩", -1, 11, nil}, {"ﺀ", -1, 12, nil}, {"ﺁ", -1, 16, nil},
+	{"ﺂ", -1, 16, nil}, {"ﺃ", -1, 13, nil}, {"ﺄ", -1, 13, nil}, {"ﺅ", -1, 17, nil}, {"ﺆ", -1, 17, nil}, {"ﺇ", -1, 14, nil}, {"ﺈ", -1, 14, nil},
+	{"ﺉ", -1, 15, nil}, {"ﺊ", -1, 15, nil}, {"ﺋ", -1, 15, nil}, {"ﺌ", -1, 15, nil}, {"ﺍ", -1, 18, nil}, {"ﺎ", -1, 18, nil}, {"ﺏ", -1, 19, nil},
+	{"ﺐ", -1, 19, nil}, {"ﺑ", -1, 19, nil}, {"ﺒ", -1, 19, nil}, {"ﺓ", -1, 20, nil}, {"ﺔ", -1, 20, nil}, {"ﺕ", -1, 21, nil}, {"ﺖ", -1, 21, nil},
+	{"ﺗ", -1, 21, nil}, {"ﺘ", -1, 21, nil}, {"ﺙ", -1, 22, nil}, {"ﺚ", -1, 22, nil}, {"ﺛ", -1, 22, nil}, {"ﺜ", -1, 22, nil}, {"ﺝ", -1, 23, nil},
+	{"ﺞ", -1, 23, nil}, {"ﺟ", -1, 23, nil}, {"ﺠ", -1, 23, nil}, {"ﺡ", -1, 24, nil}, {"ﺢ", -1, 24, nil}, {"ﺣ", -1, 24, nil}, {"ﺤ", -1, 24, nil},
+	{"ﺥ", -1, 25, nil}, {"ﺦ", -1, 25, nil}, {"ﺧ", -1, 25, nil}, {"ﺨ", -1, 25, nil}, {"ﺩ", -1, 26, nil}, {"ﺪ", -1, 26, nil}, {"ﺫ", -1, 27, nil},
+	{"ﺬ", -1, 27, nil}, {"ﺭ", -1, 28, nil}, {"ﺮ", -1, 28, nil}, {"ﺯ", -1, 29, nil}, {"ﺰ", -1, 29, nil}, {"ﺱ", -1, 30, nil}, {"ﺲ", -1, 30, nil},
+	{"ﺳ", -1, 30, nil}, {"ﺴ", -1, 30, nil}, {"ﺵ", -1, 31, nil}, {"ﺶ", -1, 31, nil}, {"ﺷ", -1, 31, nil}, {"ﺸ", -1, 31, nil}, {"ﺹ", -1, 32, nil},
+	{"ﺺ", -1, 32, nil}, {"ﺻ", -1, 32, nil}, {"ﺼ", -1, 32, nil}, {"ﺽ", -1, 33, nil}, {"ﺾ", -1, 33, nil}, {"ﺿ", -1, 33, nil}, {"ﻀ", -1, 33, nil},
+	{"ﻁ", -1, 34, nil}, {"ﻂ", -1, 34, nil}, {"ﻃ", -1, 34, nil}, {"ﻄ", -1, 34, nil}, {"ﻅ", -1, 35, nil}, {"ﻆ", -1, 35, nil}, {"ﻇ", -1, 35, nil},
+	{"ﻈ", -1, 35, nil}, {"ﻉ", -1, 36, nil}, {"ﻊ", -1, 36, nil}, {"ﻋ", -1, 36, nil}, {"ﻌ", -1, 36, nil}, {"ﻍ", -1, 37, nil}, {"ﻎ", -1, 37, nil},
+	{"ﻏ", -1, 37, nil}, {"ﻐ", -1, 37, nil}, {"ﻑ", -1, 38, nil}, {"ﻒ", -1, 38, nil}, {"ﻓ", -1, 38, nil}, {"ﻔ", -1, 38, nil}, {"ﻕ", -1, 39, nil},
+	{"ﻖ", -1, 39, nil}, {"ﻗ", -1, 39, nil}, {"ﻘ", -1, 39, nil}, {"ﻙ", -1, 40, nil}, {"ﻚ", -1, 40, nil}, {"ﻛ", -1, 40, nil}, {"ﻜ", -1, 40, nil},
+	{"ﻝ", -1, 41, nil}, {"ﻞ", -1, 41, nil}, {"ﻟ", -1, 41, nil}, {"ﻠ", -1, 41, nil}, {"ﻡ", -1, 42, nil}, {"ﻢ", -1, 42, nil}, {"ﻣ", -1, 42, nil},
+	{"ﻤ", -1, 42, nil}, {"ﻥ", -1, 43, nil}, {"ﻦ", -1, 43, nil}, {"ﻧ", -1, 43, nil}, {"ﻨ", -1, 43, nil}, {"ﻩ", -1, 44, nil}, {"ﻪ", -1, 44, nil},
+	{"ﻫ", -1, 44, nil}, {"ﻬ", -1, 44, nil}, {"ﻭ", -1, 45, nil}, {"ﻮ", -1, 45, nil}, {"ﻯ", -1, 46, nil}, {"ﻰ", -1, 46, nil}, {"ﻱ", -1, 47, nil},
+	{"ﻲ", -1, 47, nil}, {"ﻳ", -1, 47, nil}, {"ﻴ", -1, 47, nil}, {"ﻵ", -1, 51, nil}, {"ﻶ", -1, 51, nil}, {"ﻷ", -1, 49, nil}, {"ﻸ", -1, 49, nil},
+	{"ﻹ", -1, 50, nil}, {"ﻺ", -1, 50, nil}, {"ﻻ", -1, 48, nil}, {"ﻼ", -1, 48, nil},
 }
 var arabic_as_0 = [...]string{"", "0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "ء", "أ", "إ", "ئ", "آ", "ؤ", "ا", "ب", "ة", "ت", "ث", "ج", "ح", "خ", "د", "ذ", "ر", "ز", "س", "ش", "ص", "ض", "ط", "ظ", "ع", "غ", "ف", "ق", "ك", "ل", "م", "ن", "ه", "و", "ى", "ي", "لا", "لأ", "لإ", "لآ"}
 var arabic_a_1 = []among{
@@ -787,20 +663,19 @@ var arabic_a_9 = []among{
 	{"تست", -1, 1, nil}, {"نست", -1, 1, nil}, {"يست", -1, 1, nil},
 }
 var arabic_a_10 = []among{
-	{"كما", -1, 3, nil}, {"هما", -1, 3, nil}, {"نا", -1, 2, nil}, {"ها", -1, 2, nil}, {"ك", -1, 1, nil},
-	{"كم", -1, 2, nil}, {"هم", -1, 2, nil}, {"هن", -1, 2, nil}, {"ه", -1, 1, nil}, {"ي", -1, 1, nil},
+	{"كما", -1, 3, nil}, {"هما", -1, 3, nil}, {"نا", -1, 2, nil}, {"ها", -1, 2, nil}, {"ك", -1, 1, nil}, {"كم", -1, 2, nil}, {"هم", -1, 2, nil},
+	{"هن", -1, 2, nil}, {"ه", -1, 1, nil}, {"ي", -1, 1, nil},
 }
 var arabic_a_11 = []among{
 	{"ا", -1, 1, nil}, {"و", -1, 1, nil}, {"ي", -1, 1, nil},
 }
 var arabic_a_12 = []among{
-	{"كما", -1, 3, nil}, {"هما", -1, 3, nil}, {"نا", -1, 2, nil}, {"ها", -1, 2, nil}, {"ك", -1, 1, nil},
-	{"كم", -1, 2, nil}, {"هم", -1, 2, nil}, {"كن", -1, 2, nil}, {"هن", -1, 2, nil}, {"ه", -1, 1, nil}, {"كمو", -1, 3, nil},
-	{"ني", -1, 2, nil},
+	{"كما", -1, 3, nil}, {"هما", -1, 3, nil}, {"نا", -1, 2, nil}, {"ها", -1, 2, nil}, {"ك", -1, 1, nil}, {"كم", -1, 2, nil}, {"هم", -1, 2, nil},
+	{"كن", -1, 2, nil}, {"هن", -1, 2, nil}, {"ه", -1, 1, nil}, {"كمو", -1, 3, nil}, {"ني", -1, 2, nil},
 }
 var arabic_a_13 = []among{
-	{"ا", -1, 1, nil}, {"تا", 0, 2, nil}, {"تما", 0, 4, nil}, {"نا", 0, 2, nil}, {"ت", -1, 1, nil}, {"ن", -1, 1, nil},
-	{"ان", 5, 3, nil}, {"تن", 5, 2, nil}, {"ون", 5, 3, nil}, {"ين", 5, 3, nil}, {"ي", -1, 1, nil},
+	{"ا", -1, 1, nil}, {"تا", 0, 2, nil}, {"تما", 0, 4, nil}, {"نا", 0, 2, nil}, {"ت", -1, 1, nil}, {"ن", -1, 1, nil}, {"ان", 5, 3, nil},
+	{"تن", 5, 2, nil}, {"ون", 5, 3, nil}, {"ين", 5, 3, nil}, {"ي", -1, 1, nil},
 }
 var arabic_a_14 = []among{
 	{"وا", -1, 1, nil}, {"تم", -1, 1, nil},

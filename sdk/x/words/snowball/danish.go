@@ -4,24 +4,18 @@
 package snowball
 
 func danish_mark_regions(e *env) bool {
-	var v_1 int
-	var v_2 int
-	var v_3 int
+	var v_1, v_2, v_3 int
 	e.I_p1 = e.limit
 	v_1 = e.cursor
 	for {
 		v_2 = e.cursor
 		for {
-			if e.cursor == e.limit || e.word[e.cursor] != '\'' {
-				goto lab2_17_5
+			if e.letter('\'') {
+				break
 			}
-			e.cursor += 1
-			break
-		lab2_17_5:
-			if e.cursor >= e.limit {
+			if !e.next() {
 				goto lab1_17_4
 			}
-			e.cursor += 1
 		}
 		break
 	lab1_17_4:
@@ -44,18 +38,15 @@ lab0_17_2:
 		return false
 	}
 	e.cursor += 3
-	if e.I_p1 >= e.cursor {
-		goto lab0_17_37
+	if e.I_p1 < e.cursor {
+		e.I_p1 = e.cursor
 	}
-	e.I_p1 = e.cursor
-lab0_17_37:
 	e.cursor = v_3
 	return true
 }
 
 func danish_main_suffix(e *env) bool {
-	var among_var int
-	var v_2 int
+	var among_var, v_2 int
 	if e.cursor < e.I_p1 {
 		return false
 	}
@@ -81,8 +72,7 @@ func danish_main_suffix(e *env) bool {
 }
 
 func danish_consonant_pair(e *env) bool {
-	var v_1 int
-	var v_3 int
+	var v_1, v_3 int
 	v_1 = e.limit - e.cursor
 	if e.cursor < e.I_p1 {
 		return false
@@ -97,31 +87,21 @@ func danish_consonant_pair(e *env) bool {
 	e.bra = e.cursor
 	e.back = v_3
 	e.cursor = e.limit - v_1
-	if e.cursor <= e.back {
+	if !e.previous() {
 		return false
 	}
-	e.cursor -= 1
 	e.bra = e.cursor
 	e.remove()
 	return true
 }
 
 func danish_other_suffix(e *env) bool {
-	var among_var int
-	var v_1 int
-	var v_3 int
-	var v_4 int
+	var among_var, v_1, v_3, v_4 int
 	v_1 = e.limit - e.cursor
 	e.ket = e.cursor
-	if !e.eqBack("st") {
-		goto lab0_17_1
+	if e.eqBack("st") && e.braHere() && e.eqBack("ig") {
+		e.remove()
 	}
-	e.bra = e.cursor
-	if !e.eqBack("ig") {
-		goto lab0_17_1
-	}
-	e.remove()
-lab0_17_1:
 	e.cursor = e.limit - v_1
 	if e.cursor < e.I_p1 {
 		return false
@@ -148,8 +128,8 @@ lab0_17_1:
 }
 
 func danish_undouble(e *env) bool {
-	var S_ch string
 	var v_2 int
+	var S_ch string
 	if e.cursor < e.I_p1 {
 		return false
 	}
@@ -171,10 +151,7 @@ func danish_undouble(e *env) bool {
 }
 
 func danish_stem(e *env) bool {
-	var v_1 int
-	var v_2 int
-	var v_3 int
-	var v_4 int
+	var v_1, v_2, v_3, v_4 int
 	if !danish_mark_regions(e) {
 		return false
 	}
@@ -193,10 +170,9 @@ func danish_stem(e *env) bool {
 	danish_undouble(e)
 	e.cursor = e.limit - v_4
 	e.ket = e.cursor
-	if e.cursor <= e.back || e.word[e.cursor-1] != '\'' {
+	if !e.letterBack('\'') {
 		return false
 	}
-	e.cursor -= 1
 	e.bra = e.cursor
 	e.remove()
 	e.cursor = e.back
@@ -208,13 +184,11 @@ const danish_g_v = "aeiouyåæø"
 const danish_g_s_ending = "'abcdfghjklmnoprtvyzå"
 
 var danish_a_0 = []among{
-	{"hed", -1, 1, nil}, {"ethed", 0, 1, nil}, {"ered", -1, 1, nil}, {"e", -1, 1, nil}, {"erede", 3, 1, nil},
-	{"ende", 3, 1, nil}, {"erende", 5, 1, nil}, {"ene", 3, 1, nil}, {"erne", 3, 1, nil}, {"ere", 3, 1, nil},
-	{"en", -1, 1, nil}, {"heden", 10, 1, nil}, {"eren", 10, 1, nil}, {"er", -1, 1, nil}, {"heder", 13, 1, nil},
-	{"erer", 13, 1, nil}, {"s", -1, 2, nil}, {"heds", 16, 1, nil}, {"es", 16, 1, nil}, {"endes", 18, 1, nil},
-	{"erendes", 19, 1, nil}, {"enes", 18, 1, nil}, {"ernes", 18, 1, nil}, {"eres", 18, 1, nil}, {"ens", 16, 1, nil},
-	{"hedens", 24, 1, nil}, {"erens", 24, 1, nil}, {"ers", 16, 1, nil}, {"ets", 16, 1, nil}, {"erets", 28, 1, nil},
-	{"et", -1, 1, nil}, {"eret", 30, 1, nil},
+	{"hed", -1, 1, nil}, {"ethed", 0, 1, nil}, {"ered", -1, 1, nil}, {"e", -1, 1, nil}, {"erede", 3, 1, nil}, {"ende", 3, 1, nil}, {"erende", 5, 1, nil},
+	{"ene", 3, 1, nil}, {"erne", 3, 1, nil}, {"ere", 3, 1, nil}, {"en", -1, 1, nil}, {"heden", 10, 1, nil}, {"eren", 10, 1, nil}, {"er", -1, 1, nil},
+	{"heder", 13, 1, nil}, {"erer", 13, 1, nil}, {"s", -1, 2, nil}, {"heds", 16, 1, nil}, {"es", 16, 1, nil}, {"endes", 18, 1, nil}, {"erendes", 19, 1, nil},
+	{"enes", 18, 1, nil}, {"ernes", 18, 1, nil}, {"eres", 18, 1, nil}, {"ens", 16, 1, nil}, {"hedens", 24, 1, nil}, {"erens", 24, 1, nil},
+	{"ers", 16, 1, nil}, {"ets", 16, 1, nil}, {"erets", 28, 1, nil}, {"et", -1, 1, nil}, {"eret", 30, 1, nil},
 }
 var danish_a_1 = []among{
 	{"gd", -1, -1, nil}, {"dt", -1, -1, nil}, {"gt", -1, -1, nil}, {"kt", -1, -1, nil},

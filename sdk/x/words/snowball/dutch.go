@@ -15,11 +15,9 @@ func dutch_V(e *env) bool {
 	var v_1 int
 	v_1 = e.limit - e.cursor
 	for {
-		if !e.inBack(dutch_g_v) {
-			goto lab0_6_2
+		if e.inBack(dutch_g_v) {
+			break
 		}
-		break
-	lab0_6_2:
 		if !e.eqBack("ij") {
 			return false
 		}
@@ -32,16 +30,13 @@ func dutch_V(e *env) bool {
 func dutch_VX(e *env) bool {
 	var v_1 int
 	v_1 = e.limit - e.cursor
-	if e.cursor <= e.back {
+	if !e.previous() {
 		return false
 	}
-	e.cursor -= 1
 	for {
-		if !e.inBack(dutch_g_v) {
-			goto lab0_7_6
+		if e.inBack(dutch_g_v) {
+			break
 		}
-		break
-	lab0_7_6:
 		if !e.eqBack("ij") {
 			return false
 		}
@@ -54,12 +49,7 @@ func dutch_VX(e *env) bool {
 func dutch_C(e *env) bool {
 	var v_1 int
 	v_1 = e.limit - e.cursor
-	if !e.eqBack("ij") {
-		goto lab0_6_1
-	}
-	return false
-lab0_6_1:
-	if !e.outBack(dutch_g_v) {
+	if e.eqBack("ij") || !e.outBack(dutch_g_v) {
 		return false
 	}
 	e.cursor = e.limit - v_1
@@ -67,32 +57,23 @@ lab0_6_1:
 }
 
 func dutch_lengthen_V(e *env) bool {
+	var among_var, c, v_1, v_2, v_3, v_4, v_5 int
 	var S_ch string
-	var among_var int
-	var c int
-	var v_1 int
-	var v_2 int
-	var v_3 int
-	var v_4 int
-	var v_5 int
 	v_1 = e.limit - e.cursor
 	if !e.outBack(dutch_g_v_WX) {
 		goto lab0_15_1
 	}
 	e.ket = e.cursor
-	among_var = e.findBack(dutch_a_0)
-	if among_var == 0 {
+	if among_var = e.findBack(dutch_a_0); among_var == 0 {
 		goto lab0_15_1
 	}
 	e.bra = e.cursor
 	if among_var == 1 {
 		v_2 = e.limit - e.cursor
 		for {
-			if !e.outBack(dutch_g_AEIOU) {
-				goto lab1_15_13
+			if e.outBack(dutch_g_AEIOU) {
+				break
 			}
-			break
-		lab1_15_13:
 			if e.cursor > e.back {
 				goto lab0_15_1
 			}
@@ -107,11 +88,9 @@ func dutch_lengthen_V(e *env) bool {
 		if among_var == 2 {
 			v_3 = e.limit - e.cursor
 			for {
-				if !e.outBack(dutch_g_AEIOU) {
-					goto lab1_15_32
+				if e.outBack(dutch_g_AEIOU) {
+					break
 				}
-				break
-			lab1_15_32:
 				if e.cursor > e.back {
 					goto lab0_15_1
 				}
@@ -119,15 +98,10 @@ func dutch_lengthen_V(e *env) bool {
 			}
 			v_4 = e.limit - e.cursor
 			for {
-				if !e.inBack(dutch_g_AIOU) {
-					goto lab2_15_44
+				if e.inBack(dutch_g_AIOU) {
+					break
 				}
-				break
-			lab2_15_44:
-				if !e.inBack(dutch_g_E) {
-					goto lab1_15_43
-				}
-				if e.cursor > e.back {
+				if !e.inBack(dutch_g_E) || e.cursor > e.back {
 					goto lab1_15_43
 				}
 				break
@@ -136,18 +110,9 @@ func dutch_lengthen_V(e *env) bool {
 		lab1_15_43:
 			e.cursor = e.limit - v_4
 			v_5 = e.limit - e.cursor
-			if e.cursor <= e.back {
-				goto lab1_15_61
+			if e.previous() && e.inBack(dutch_g_AIOU) && e.outBack(dutch_g_AEIOU) {
+				goto lab0_15_1
 			}
-			e.cursor -= 1
-			if !e.inBack(dutch_g_AIOU) {
-				goto lab1_15_61
-			}
-			if !e.outBack(dutch_g_AEIOU) {
-				goto lab1_15_61
-			}
-			goto lab0_15_1
-		lab1_15_61:
 			e.cursor = e.limit - v_5
 			e.cursor = e.limit - v_3
 			S_ch = e.slice()
@@ -168,15 +133,9 @@ lab0_15_1:
 }
 
 func dutch_Step_1(e *env) bool {
-	var among_var int
-	var v_1 int
-	var v_2 int
-	var v_3 int
-	var v_4 int
-	var v_5 int
+	var among_var, v_1, v_2, v_3, v_4, v_5 int
 	e.ket = e.cursor
-	among_var = e.findBack(dutch_a_1)
-	if among_var == 0 {
+	if among_var = e.findBack(dutch_a_1); among_var == 0 {
 		return false
 	}
 	e.bra = e.cursor
@@ -188,15 +147,9 @@ func dutch_Step_1(e *env) bool {
 				return false
 			}
 			v_1 = e.limit - e.cursor
-			if e.cursor <= e.back || e.word[e.cursor-1] != 't' {
-				goto lab0_11_14
+			if e.letterBack('t') && dutch_R1(e) {
+				return false
 			}
-			e.cursor -= 1
-			if !dutch_R1(e) {
-				goto lab0_11_14
-			}
-			return false
-		lab0_11_14:
 			e.cursor = e.limit - v_1
 			if !dutch_C(e) {
 				return false
@@ -213,40 +166,21 @@ func dutch_Step_1(e *env) bool {
 					for {
 						v_2 = e.limit - e.cursor
 						v_3 = e.limit - e.cursor
-						if !e.eqBack("ar") {
-							goto lab0_11_38
+						if e.eqBack("ar") && dutch_R1(e) && dutch_C(e) {
+							e.cursor = e.limit - v_3
+							e.remove()
+							dutch_lengthen_V(e)
+							break
 						}
-						if !dutch_R1(e) {
-							goto lab0_11_38
-						}
-						if !dutch_C(e) {
-							goto lab0_11_38
-						}
-						e.cursor = e.limit - v_3
-						e.remove()
-						dutch_lengthen_V(e)
-						break
-					lab0_11_38:
 						e.cursor = e.limit - v_2
 						v_4 = e.limit - e.cursor
-						if !e.eqBack("er") {
-							goto lab0_11_54
+						if e.eqBack("er") && dutch_R1(e) && dutch_C(e) {
+							e.cursor = e.limit - v_4
+							e.remove()
+							break
 						}
-						if !dutch_R1(e) {
-							goto lab0_11_54
-						}
-						if !dutch_C(e) {
-							goto lab0_11_54
-						}
-						e.cursor = e.limit - v_4
-						e.remove()
-						break
-					lab0_11_54:
 						e.cursor = e.limit - v_2
-						if !dutch_R1(e) {
-							return false
-						}
-						if !dutch_C(e) {
+						if !dutch_R1(e) || !dutch_C(e) {
 							return false
 						}
 						e.replace("e")
@@ -260,10 +194,7 @@ func dutch_Step_1(e *env) bool {
 						e.replace("é")
 					} else {
 						if among_var == 6 {
-							if !dutch_R1(e) {
-								return false
-							}
-							if !dutch_V(e) {
+							if !dutch_R1(e) || !dutch_V(e) {
 								return false
 							}
 							e.replace("au")
@@ -271,50 +202,30 @@ func dutch_Step_1(e *env) bool {
 							if among_var == 7 {
 								for {
 									v_5 = e.limit - e.cursor
-									if !e.eqBack("hed") {
-										goto lab0_11_97
+									if e.eqBack("hed") && dutch_R1(e) {
+										e.bra = e.cursor
+										e.replace("heid")
+										break
 									}
-									if !dutch_R1(e) {
-										goto lab0_11_97
-									}
-									e.bra = e.cursor
-									e.replace("heid")
-									break
-								lab0_11_97:
 									e.cursor = e.limit - v_5
-									if !e.eqBack("nd") {
-										goto lab0_11_108
+									if e.eqBack("nd") {
+										e.remove()
+										break
 									}
-									e.remove()
-									break
-								lab0_11_108:
 									e.cursor = e.limit - v_5
-									if e.cursor <= e.back || e.word[e.cursor-1] != 'd' {
-										goto lab0_11_115
+									if e.letterBack('d') && dutch_R1(e) && dutch_C(e) {
+										e.bra = e.cursor
+										e.remove()
+										break
 									}
-									e.cursor -= 1
-									if !dutch_R1(e) {
-										goto lab0_11_115
-									}
-									if !dutch_C(e) {
-										goto lab0_11_115
-									}
-									e.bra = e.cursor
-									e.remove()
-									break
-								lab0_11_115:
 									e.cursor = e.limit - v_5
 									for {
-										if e.cursor <= e.back || e.word[e.cursor-1] != 'i' {
-											goto lab1_11_131
+										if e.letterBack('i') {
+											break
 										}
-										e.cursor -= 1
-										break
-									lab1_11_131:
-										if e.cursor <= e.back || e.word[e.cursor-1] != 'j' {
+										if !e.letterBack('j') {
 											goto lab0_11_130
 										}
-										e.cursor -= 1
 										break
 									}
 									if !dutch_V(e) {
@@ -324,10 +235,7 @@ func dutch_Step_1(e *env) bool {
 									break
 								lab0_11_130:
 									e.cursor = e.limit - v_5
-									if !dutch_R1(e) {
-										return false
-									}
-									if !dutch_C(e) {
+									if !dutch_R1(e) || !dutch_C(e) {
 										return false
 									}
 									e.remove()
@@ -347,95 +255,56 @@ func dutch_Step_1(e *env) bool {
 }
 
 func dutch_Step_2(e *env) bool {
-	var among_var int
-	var v_1 int
+	var among_var, v_1 int
 	e.ket = e.cursor
-	among_var = e.findBack(dutch_a_2)
-	if among_var == 0 {
+	if among_var = e.findBack(dutch_a_2); among_var == 0 {
 		return false
 	}
 	e.bra = e.cursor
 	if among_var == 1 {
 		for {
 			v_1 = e.limit - e.cursor
-			if !e.eqBack("'t") {
-				goto lab0_11_9
+			if e.eqBack("'t") {
+				e.bra = e.cursor
+				e.remove()
+				break
 			}
-			e.bra = e.cursor
-			e.remove()
-			break
-		lab0_11_9:
 			e.cursor = e.limit - v_1
-			if !e.eqBack("et") {
-				goto lab0_11_17
+			if e.eqBack("et") && e.braHere() && dutch_R1(e) && dutch_C(e) {
+				e.remove()
+				break
 			}
-			e.bra = e.cursor
-			if !dutch_R1(e) {
-				goto lab0_11_17
-			}
-			if !dutch_C(e) {
-				goto lab0_11_17
-			}
-			e.remove()
-			break
-		lab0_11_17:
 			e.cursor = e.limit - v_1
-			if !e.eqBack("rnt") {
-				goto lab0_11_31
+			if e.eqBack("rnt") {
+				e.bra = e.cursor
+				e.replace("rn")
+				break
 			}
-			e.bra = e.cursor
-			e.replace("rn")
-			break
-		lab0_11_31:
 			e.cursor = e.limit - v_1
-			if e.cursor <= e.back || e.word[e.cursor-1] != 't' {
-				goto lab0_11_39
+			if e.letterBack('t') && e.braHere() && dutch_R1(e) && dutch_VX(e) {
+				e.remove()
+				break
 			}
-			e.cursor -= 1
-			e.bra = e.cursor
-			if !dutch_R1(e) {
-				goto lab0_11_39
-			}
-			if !dutch_VX(e) {
-				goto lab0_11_39
-			}
-			e.remove()
-			break
-		lab0_11_39:
 			e.cursor = e.limit - v_1
-			if !e.eqBack("ink") {
-				goto lab0_11_54
+			if e.eqBack("ink") {
+				e.bra = e.cursor
+				e.replace("ing")
+				break
 			}
-			e.bra = e.cursor
-			e.replace("ing")
-			break
-		lab0_11_54:
 			e.cursor = e.limit - v_1
-			if !e.eqBack("mp") {
-				goto lab0_11_62
+			if e.eqBack("mp") {
+				e.bra = e.cursor
+				e.replace("m")
+				break
 			}
-			e.bra = e.cursor
-			e.replace("m")
-			break
-		lab0_11_62:
 			e.cursor = e.limit - v_1
-			if e.cursor <= e.back || e.word[e.cursor-1] != '\'' {
-				goto lab0_11_70
+			if e.letterBack('\'') && e.braHere() && dutch_R1(e) {
+				e.remove()
+				break
 			}
-			e.cursor -= 1
-			e.bra = e.cursor
-			if !dutch_R1(e) {
-				goto lab0_11_70
-			}
-			e.remove()
-			break
-		lab0_11_70:
 			e.cursor = e.limit - v_1
 			e.bra = e.cursor
-			if !dutch_R1(e) {
-				return false
-			}
-			if !dutch_C(e) {
+			if !dutch_R1(e) || !dutch_C(e) {
 				return false
 			}
 			e.remove()
@@ -461,10 +330,7 @@ func dutch_Step_2(e *env) bool {
 					e.replace("isch")
 				} else {
 					if among_var == 5 {
-						if !dutch_R1(e) {
-							return false
-						}
-						if !dutch_C(e) {
+						if !dutch_R1(e) || !dutch_C(e) {
 							return false
 						}
 						e.remove()
@@ -496,20 +362,14 @@ func dutch_Step_2(e *env) bool {
 										dutch_lengthen_V(e)
 									} else {
 										if among_var == 10 {
-											if !dutch_R1(e) {
-												return false
-											}
-											if !dutch_C(e) {
+											if !dutch_R1(e) || !dutch_C(e) {
 												return false
 											}
 											e.remove()
 											e.insert(e.cursor, e.cursor, "en")
 											dutch_lengthen_V(e)
 										} else {
-											if !dutch_R1(e) {
-												return false
-											}
-											if !dutch_C(e) {
+											if !dutch_R1(e) || !dutch_C(e) {
 												return false
 											}
 											e.replace("ief")
@@ -527,11 +387,9 @@ func dutch_Step_2(e *env) bool {
 }
 
 func dutch_Step_3(e *env) bool {
-	var among_var int
-	var v_1 int
+	var among_var, v_1 int
 	e.ket = e.cursor
-	among_var = e.findBack(dutch_a_3)
-	if among_var == 0 {
+	if among_var = e.findBack(dutch_a_3); among_var == 0 {
 		return false
 	}
 	e.bra = e.cursor
@@ -560,12 +418,10 @@ func dutch_Step_3(e *env) bool {
 					if among_var == 5 {
 						for {
 							v_1 = e.limit - e.cursor
-							if !e.eqBack("ild") {
-								goto lab0_11_31
+							if e.eqBack("ild") {
+								e.replace("er")
+								break
 							}
-							e.replace("er")
-							break
-						lab0_11_31:
 							e.cursor = e.limit - v_1
 							if !dutch_R1(e) {
 								return false
@@ -576,10 +432,7 @@ func dutch_Step_3(e *env) bool {
 						}
 					} else {
 						if among_var == 6 {
-							if !dutch_R1(e) {
-								return false
-							}
-							if !dutch_C(e) {
+							if !dutch_R1(e) || !dutch_C(e) {
 								return false
 							}
 							e.replace("aar")
@@ -601,18 +454,12 @@ func dutch_Step_3(e *env) bool {
 									dutch_lengthen_V(e)
 								} else {
 									if among_var == 9 {
-										if !dutch_R1(e) {
-											return false
-										}
-										if !dutch_C(e) {
+										if !dutch_R1(e) || !dutch_C(e) {
 											return false
 										}
 										e.replace("t")
 									} else {
-										if !dutch_R1(e) {
-											return false
-										}
-										if !dutch_C(e) {
+										if !dutch_R1(e) || !dutch_C(e) {
 											return false
 										}
 										e.replace("d")
@@ -629,14 +476,11 @@ func dutch_Step_3(e *env) bool {
 }
 
 func dutch_Step_4(e *env) bool {
-	var among_var int
-	var v_1 int
-	var v_2 int
+	var among_var, v_1, v_2 int
 	for {
 		v_1 = e.limit - e.cursor
 		e.ket = e.cursor
-		among_var = e.findBack(dutch_a_4)
-		if among_var == 0 {
+		if among_var = e.findBack(dutch_a_4); among_var == 0 {
 			goto lab0_11_2
 		}
 		e.bra = e.cursor
@@ -659,28 +503,19 @@ func dutch_Step_4(e *env) bool {
 					e.remove()
 				} else {
 					if among_var == 4 {
-						if !dutch_R1(e) {
-							goto lab0_11_2
-						}
-						if !dutch_V(e) {
+						if !dutch_R1(e) || !dutch_V(e) {
 							goto lab0_11_2
 						}
 						e.replace("n")
 					} else {
 						if among_var == 5 {
-							if !dutch_R1(e) {
-								goto lab0_11_2
-							}
-							if !dutch_V(e) {
+							if !dutch_R1(e) || !dutch_V(e) {
 								goto lab0_11_2
 							}
 							e.replace("l")
 						} else {
 							if among_var == 6 {
-								if !dutch_R1(e) {
-									goto lab0_11_2
-								}
-								if !dutch_V(e) {
+								if !dutch_R1(e) || !dutch_V(e) {
 									goto lab0_11_2
 								}
 								e.replace("r")
@@ -697,10 +532,7 @@ func dutch_Step_4(e *env) bool {
 										}
 										e.replace("lijk")
 									} else {
-										if !dutch_R1(e) {
-											goto lab0_11_2
-										}
-										if !dutch_C(e) {
+										if !dutch_R1(e) || !dutch_C(e) {
 											goto lab0_11_2
 										}
 										e.remove()
@@ -717,22 +549,13 @@ func dutch_Step_4(e *env) bool {
 	lab0_11_2:
 		e.cursor = e.limit - v_1
 		e.ket = e.cursor
-		if e.findBack(dutch_a_5) == 0 {
-			return false
-		}
-		e.bra = e.cursor
-		if !dutch_R1(e) {
+		if e.findBack(dutch_a_5) == 0 || !e.braHere() || !dutch_R1(e) {
 			return false
 		}
 		v_2 = e.limit - e.cursor
-		if !e.eqBack("inn") {
-			goto lab0_11_93
+		if e.eqBack("inn") && e.cursor <= e.back {
+			return false
 		}
-		if e.cursor > e.back {
-			goto lab0_11_93
-		}
-		return false
-	lab0_11_93:
 		e.cursor = e.limit - v_2
 		if !dutch_C(e) {
 			return false
@@ -747,8 +570,7 @@ func dutch_Step_4(e *env) bool {
 func dutch_Step_7(e *env) bool {
 	var among_var int
 	e.ket = e.cursor
-	among_var = e.findBack(dutch_a_6)
-	if among_var == 0 {
+	if among_var = e.findBack(dutch_a_6); among_var == 0 {
 		return false
 	}
 	e.bra = e.cursor
@@ -757,11 +579,9 @@ func dutch_Step_7(e *env) bool {
 }
 
 func dutch_Step_6(e *env) bool {
-	var among_var int
-	var v_1 int
+	var among_var, v_1 int
 	e.ket = e.cursor
-	among_var = e.findBack(dutch_a_7)
-	if among_var == 0 {
+	if among_var = e.findBack(dutch_a_7); among_var == 0 {
 		return false
 	}
 	e.bra = e.cursor
@@ -797,15 +617,9 @@ func dutch_Step_6(e *env) bool {
 										} else {
 											if among_var == 11 {
 												v_1 = e.limit - e.cursor
-												if e.cursor <= e.back || e.word[e.cursor-1] != 'i' {
-													goto lab0_11_38
+												if e.letterBack('i') && e.cursor <= e.back {
+													return false
 												}
-												e.cursor -= 1
-												if e.cursor > e.back {
-													goto lab0_11_38
-												}
-												return false
-											lab0_11_38:
 												e.cursor = e.limit - v_1
 												e.replace("n")
 											} else {
@@ -857,71 +671,41 @@ func dutch_Step_6(e *env) bool {
 }
 
 func dutch_Step_1c(e *env) bool {
-	var among_var int
-	var v_1 int
-	var v_2 int
-	var v_3 int
-	var v_4 int
+	var among_var, v_1, v_2, v_3, v_4 int
 	e.ket = e.cursor
-	among_var = e.findBack(dutch_a_8)
-	if among_var == 0 {
+	if among_var = e.findBack(dutch_a_8); among_var == 0 {
 		return false
 	}
 	e.bra = e.cursor
-	if !dutch_R1(e) {
-		return false
-	}
-	if !dutch_C(e) {
+	if !dutch_R1(e) || !dutch_C(e) {
 		return false
 	}
 	if among_var == 1 {
 		v_1 = e.limit - e.cursor
-		if e.cursor <= e.back || e.word[e.cursor-1] != 'n' {
-			goto lab0_12_14
+		if e.letterBack('n') && dutch_R1(e) {
+			return false
 		}
-		e.cursor -= 1
-		if !dutch_R1(e) {
-			goto lab0_12_14
-		}
-		return false
-	lab0_12_14:
 		e.cursor = e.limit - v_1
 		for {
 			v_2 = e.limit - e.cursor
-			if !e.eqBack("in") {
-				goto lab0_12_26
+			if e.eqBack("in") && e.cursor <= e.back {
+				e.replace("n")
+				break
 			}
-			if e.cursor > e.back {
-				goto lab0_12_26
-			}
-			e.replace("n")
-			break
-		lab0_12_26:
 			e.cursor = e.limit - v_2
 			e.remove()
 			break
 		}
 	} else {
 		v_3 = e.limit - e.cursor
-		if e.cursor <= e.back || e.word[e.cursor-1] != 'h' {
-			goto lab0_12_41
+		if e.letterBack('h') && dutch_R1(e) {
+			return false
 		}
-		e.cursor -= 1
-		if !dutch_R1(e) {
-			goto lab0_12_41
-		}
-		return false
-	lab0_12_41:
 		e.cursor = e.limit - v_3
 		v_4 = e.limit - e.cursor
-		if !e.eqBack("en") {
-			goto lab0_12_52
+		if e.eqBack("en") && e.cursor <= e.back {
+			return false
 		}
-		if e.cursor > e.back {
-			goto lab0_12_52
-		}
-		return false
-	lab0_12_52:
 		e.cursor = e.limit - v_4
 		e.remove()
 	}
@@ -929,12 +713,7 @@ func dutch_Step_1c(e *env) bool {
 }
 
 func dutch_Lose_prefix(e *env) bool {
-	var among_var int
-	var v_1 int
-	var v_2 int
-	var v_3 int
-	var v_4 int
-	var v_5 int
+	var among_var, v_1, v_2, v_3, v_4, v_5 int
 	e.bra = e.cursor
 	if !e.eq("ge") {
 		return false
@@ -950,11 +729,9 @@ func dutch_Lose_prefix(e *env) bool {
 	for {
 		v_3 = e.cursor
 		for {
-			if !e.eq("ij") {
-				goto lab1_16_15
+			if e.eq("ij") {
+				break
 			}
-			break
-		lab1_16_15:
 			if !e.in(dutch_g_v) {
 				goto lab0_16_14
 			}
@@ -963,19 +740,16 @@ func dutch_Lose_prefix(e *env) bool {
 		break
 	lab0_16_14:
 		e.cursor = v_3
-		if e.cursor >= e.limit {
+		if !e.next() {
 			return false
 		}
-		e.cursor += 1
 	}
 	for {
 		v_4 = e.cursor
 		for {
-			if !e.eq("ij") {
-				goto lab1_16_36
+			if e.eq("ij") {
+				break
 			}
-			break
-		lab1_16_36:
 			if !e.in(dutch_g_v) {
 				goto lab0_16_35
 			}
@@ -998,8 +772,7 @@ func dutch_Lose_prefix(e *env) bool {
 	e.remove()
 	v_5 = e.cursor
 	e.bra = e.cursor
-	among_var = e.find(dutch_a_10)
-	if among_var == 0 {
+	if among_var = e.find(dutch_a_10); among_var == 0 {
 		goto lab0_16_62
 	}
 	e.ket = e.cursor
@@ -1010,28 +783,19 @@ lab0_16_62:
 }
 
 func dutch_Lose_infix(e *env) bool {
-	var among_var int
-	var v_1 int
-	var v_2 int
-	var v_3 int
-	var v_4 int
-	var v_5 int
-	if e.cursor >= e.limit {
+	var among_var, v_1, v_2, v_3, v_4, v_5 int
+	if !e.next() {
 		return false
 	}
-	e.cursor += 1
 	for {
 		e.bra = e.cursor
-		if !e.eq("ge") {
-			goto lab0_15_5
+		if e.eq("ge") {
+			e.ket = e.cursor
+			break
 		}
-		e.ket = e.cursor
-		break
-	lab0_15_5:
-		if e.cursor >= e.limit {
+		if !e.next() {
 			return false
 		}
-		e.cursor += 1
 	}
 	v_1 = e.cursor
 	if e.cursor+3 > e.limit {
@@ -1043,11 +807,9 @@ func dutch_Lose_infix(e *env) bool {
 	for {
 		v_3 = e.cursor
 		for {
-			if !e.eq("ij") {
-				goto lab1_15_27
+			if e.eq("ij") {
+				break
 			}
-			break
-		lab1_15_27:
 			if !e.in(dutch_g_v) {
 				goto lab0_15_26
 			}
@@ -1056,19 +818,16 @@ func dutch_Lose_infix(e *env) bool {
 		break
 	lab0_15_26:
 		e.cursor = v_3
-		if e.cursor >= e.limit {
+		if !e.next() {
 			return false
 		}
-		e.cursor += 1
 	}
 	for {
 		v_4 = e.cursor
 		for {
-			if !e.eq("ij") {
-				goto lab1_15_48
+			if e.eq("ij") {
+				break
 			}
-			break
-		lab1_15_48:
 			if !e.in(dutch_g_v) {
 				goto lab0_15_47
 			}
@@ -1087,8 +846,7 @@ func dutch_Lose_infix(e *env) bool {
 	e.remove()
 	v_5 = e.cursor
 	e.bra = e.cursor
-	among_var = e.find(dutch_a_11)
-	if among_var == 0 {
+	if among_var = e.find(dutch_a_11); among_var == 0 {
 		goto lab0_15_70
 	}
 	e.ket = e.cursor
@@ -1099,31 +857,23 @@ lab0_15_70:
 }
 
 func dutch_measure(e *env) bool {
-	var v_1 int
-	var v_2 int
-	var v_3 int
-	var v_4 int
-	var v_5 int
+	var v_1, v_2, v_3, v_4, v_5 int
 	e.I_p1 = e.limit
 	e.I_p2 = e.limit
 	v_1 = e.cursor
 	for {
-		if !e.out(dutch_g_v) {
-			goto lab1_12_4
+		if e.out(dutch_g_v) {
+			continue
 		}
-		continue
-	lab1_12_4:
 		break
 	}
 	v_2 = 1
 	for {
 		v_3 = e.cursor
 		for {
-			if !e.eq("ij") {
-				goto lab2_12_15
+			if e.eq("ij") {
+				break
 			}
-			break
-		lab2_12_15:
 			if !e.in(dutch_g_v) {
 				goto lab1_12_14
 			}
@@ -1135,30 +885,23 @@ func dutch_measure(e *env) bool {
 		e.cursor = v_3
 		break
 	}
-	if v_2 > 0 {
-		goto lab0_12_3
-	}
-	if !e.out(dutch_g_v) {
+	if v_2 > 0 || !e.out(dutch_g_v) {
 		goto lab0_12_3
 	}
 	e.I_p1 = e.cursor
 	for {
-		if !e.out(dutch_g_v) {
-			goto lab1_12_39
+		if e.out(dutch_g_v) {
+			continue
 		}
-		continue
-	lab1_12_39:
 		break
 	}
 	v_4 = 1
 	for {
 		v_5 = e.cursor
 		for {
-			if !e.eq("ij") {
-				goto lab2_12_50
+			if e.eq("ij") {
+				break
 			}
-			break
-		lab2_12_50:
 			if !e.in(dutch_g_v) {
 				goto lab1_12_49
 			}
@@ -1170,10 +913,7 @@ func dutch_measure(e *env) bool {
 		e.cursor = v_5
 		break
 	}
-	if v_4 > 0 {
-		goto lab0_12_3
-	}
-	if !e.out(dutch_g_v) {
+	if v_4 > 0 || !e.out(dutch_g_v) {
 		goto lab0_12_3
 	}
 	e.I_p2 = e.cursor
@@ -1184,60 +924,39 @@ lab0_12_3:
 
 func dutch_stem(e *env) bool {
 	var B_stemmed bool
-	var v_1 int
-	var v_10 int
-	var v_11 int
-	var v_12 int
-	var v_2 int
-	var v_3 int
-	var v_4 int
-	var v_5 int
-	var v_6 int
-	var v_7 int
-	var v_8 int
-	var v_9 int
+	var v_1, v_10, v_11, v_12, v_2, v_3, v_4, v_5, v_6, v_7, v_8, v_9 int
 	B_stemmed = false
 	dutch_measure(e)
 	e.back = e.cursor
 	e.cursor = e.limit
 	v_1 = e.limit - e.cursor
-	if !dutch_Step_1(e) {
-		goto lab0_6_5
+	if dutch_Step_1(e) {
+		B_stemmed = true
 	}
-	B_stemmed = true
-lab0_6_5:
 	e.cursor = e.limit - v_1
 	v_2 = e.limit - e.cursor
-	if !dutch_Step_2(e) {
-		goto lab0_6_12
+	if dutch_Step_2(e) {
+		B_stemmed = true
 	}
-	B_stemmed = true
-lab0_6_12:
 	e.cursor = e.limit - v_2
 	v_3 = e.limit - e.cursor
-	if !dutch_Step_3(e) {
-		goto lab0_6_19
+	if dutch_Step_3(e) {
+		B_stemmed = true
 	}
-	B_stemmed = true
-lab0_6_19:
 	e.cursor = e.limit - v_3
 	v_4 = e.limit - e.cursor
-	if !dutch_Step_4(e) {
-		goto lab0_6_26
+	if dutch_Step_4(e) {
+		B_stemmed = true
 	}
-	B_stemmed = true
-lab0_6_26:
 	e.cursor = e.limit - v_4
 	e.cursor = e.back
 	e.B_GE_removed = false
 	v_5 = e.cursor
 	v_6 = e.cursor
-	if !dutch_Lose_prefix(e) {
-		goto lab0_6_35
+	if dutch_Lose_prefix(e) {
+		e.cursor = v_6
+		dutch_measure(e)
 	}
-	e.cursor = v_6
-	dutch_measure(e)
-lab0_6_35:
 	e.cursor = v_5
 	e.back = e.cursor
 	e.cursor = e.limit
@@ -1255,12 +974,10 @@ lab0_6_46:
 	e.B_GE_removed = false
 	v_8 = e.cursor
 	v_9 = e.cursor
-	if !dutch_Lose_infix(e) {
-		goto lab0_6_58
+	if dutch_Lose_infix(e) {
+		e.cursor = v_9
+		dutch_measure(e)
 	}
-	e.cursor = v_9
-	dutch_measure(e)
-lab0_6_58:
 	e.cursor = v_8
 	e.back = e.cursor
 	e.cursor = e.limit
@@ -1278,20 +995,13 @@ lab0_6_69:
 	e.back = e.cursor
 	e.cursor = e.limit
 	v_11 = e.limit - e.cursor
-	if !dutch_Step_7(e) {
-		goto lab0_6_82
+	if dutch_Step_7(e) {
+		B_stemmed = true
 	}
-	B_stemmed = true
-lab0_6_82:
 	e.cursor = e.limit - v_11
 	v_12 = e.limit - e.cursor
-	if !B_stemmed {
-		goto lab0_6_89
+	if B_stemmed && dutch_Step_6(e) {
 	}
-	if !dutch_Step_6(e) {
-		goto lab0_6_89
-	}
-lab0_6_89:
 	e.cursor = e.limit - v_12
 	e.cursor = e.back
 	return true
@@ -1304,30 +1014,27 @@ const dutch_g_v = "aeiouyàáâäèéêëìíîïòóôöùúûü"
 const dutch_g_v_WX = "aeiouwxyàáâäèéêëìíîïòóôöùúûü"
 
 var dutch_a_0 = []among{
-	{"a", -1, 1, nil}, {"e", -1, 2, nil}, {"o", -1, 1, nil}, {"u", -1, 1, nil}, {"à", -1, 1, nil}, {"á", -1, 1, nil},
-	{"â", -1, 1, nil}, {"ä", -1, 1, nil}, {"è", -1, 2, nil}, {"é", -1, 2, nil}, {"ê", -1, 2, nil}, {"eë", -1, 3, nil},
-	{"ië", -1, 4, nil}, {"ò", -1, 1, nil}, {"ó", -1, 1, nil}, {"ô", -1, 1, nil}, {"ö", -1, 1, nil}, {"ù", -1, 1, nil},
-	{"ú", -1, 1, nil}, {"û", -1, 1, nil}, {"ü", -1, 1, nil},
+	{"a", -1, 1, nil}, {"e", -1, 2, nil}, {"o", -1, 1, nil}, {"u", -1, 1, nil}, {"à", -1, 1, nil}, {"á", -1, 1, nil}, {"â", -1, 1, nil},
+	{"ä", -1, 1, nil}, {"è", -1, 2, nil}, {"é", -1, 2, nil}, {"ê", -1, 2, nil}, {"eë", -1, 3, nil}, {"ië", -1, 4, nil}, {"ò", -1, 1, nil},
+	{"ó", -1, 1, nil}, {"ô", -1, 1, nil}, {"ö", -1, 1, nil}, {"ù", -1, 1, nil}, {"ú", -1, 1, nil}, {"û", -1, 1, nil}, {"ü", -1, 1, nil},
 }
 var dutch_a_1 = []among{
-	{"nde", -1, 8, nil}, {"en", -1, 7, nil}, {"s", -1, 2, nil}, {"'s", 2, 1, nil}, {"es", 2, 4, nil}, {"ies", 4, 3, nil},
-	{"aus", 2, 6, nil}, {"és", 2, 5, nil},
+	{"nde", -1, 8, nil}, {"en", -1, 7, nil}, {"s", -1, 2, nil}, {"'s", 2, 1, nil}, {"es", 2, 4, nil}, {"ies", 4, 3, nil}, {"aus", 2, 6, nil},
+	{"és", 2, 5, nil},
 }
 var dutch_a_2 = []among{
-	{"de", -1, 5, nil}, {"ge", -1, 2, nil}, {"ische", -1, 4, nil}, {"je", -1, 1, nil}, {"lijke", -1, 3, nil},
-	{"le", -1, 9, nil}, {"ene", -1, 10, nil}, {"re", -1, 8, nil}, {"se", -1, 7, nil}, {"te", -1, 6, nil},
-	{"ieve", -1, 11, nil},
+	{"de", -1, 5, nil}, {"ge", -1, 2, nil}, {"ische", -1, 4, nil}, {"je", -1, 1, nil}, {"lijke", -1, 3, nil}, {"le", -1, 9, nil}, {"ene", -1, 10, nil},
+	{"re", -1, 8, nil}, {"se", -1, 7, nil}, {"te", -1, 6, nil}, {"ieve", -1, 11, nil},
 }
 var dutch_a_3 = []among{
-	{"heid", -1, 3, nil}, {"fie", -1, 7, nil}, {"gie", -1, 8, nil}, {"atie", -1, 1, nil}, {"isme", -1, 5, nil},
-	{"ing", -1, 5, nil}, {"arij", -1, 6, nil}, {"erij", -1, 5, nil}, {"sel", -1, 3, nil}, {"rder", -1, 4, nil},
-	{"ster", -1, 3, nil}, {"iteit", -1, 2, nil}, {"dst", -1, 10, nil}, {"tst", -1, 9, nil},
+	{"heid", -1, 3, nil}, {"fie", -1, 7, nil}, {"gie", -1, 8, nil}, {"atie", -1, 1, nil}, {"isme", -1, 5, nil}, {"ing", -1, 5, nil}, {"arij", -1, 6, nil},
+	{"erij", -1, 5, nil}, {"sel", -1, 3, nil}, {"rder", -1, 4, nil}, {"ster", -1, 3, nil}, {"iteit", -1, 2, nil}, {"dst", -1, 10, nil},
+	{"tst", -1, 9, nil},
 }
 var dutch_a_4 = []among{
-	{"end", -1, 9, nil}, {"atief", -1, 2, nil}, {"erig", -1, 9, nil}, {"achtig", -1, 3, nil}, {"ioneel", -1, 1, nil},
-	{"baar", -1, 3, nil}, {"laar", -1, 5, nil}, {"naar", -1, 4, nil}, {"raar", -1, 6, nil}, {"eriger", -1, 9, nil},
-	{"achtiger", -1, 3, nil}, {"lijker", -1, 8, nil}, {"tant", -1, 7, nil}, {"erigst", -1, 9, nil}, {"achtigst", -1, 3, nil},
-	{"lijkst", -1, 8, nil},
+	{"end", -1, 9, nil}, {"atief", -1, 2, nil}, {"erig", -1, 9, nil}, {"achtig", -1, 3, nil}, {"ioneel", -1, 1, nil}, {"baar", -1, 3, nil},
+	{"laar", -1, 5, nil}, {"naar", -1, 4, nil}, {"raar", -1, 6, nil}, {"eriger", -1, 9, nil}, {"achtiger", -1, 3, nil}, {"lijker", -1, 8, nil},
+	{"tant", -1, 7, nil}, {"erigst", -1, 9, nil}, {"achtigst", -1, 3, nil}, {"lijkst", -1, 8, nil},
 }
 var dutch_a_5 = []among{
 	{"ig", -1, 1, nil}, {"iger", -1, 1, nil}, {"igst", -1, 1, nil},
@@ -1337,18 +1044,16 @@ var dutch_a_6 = []among{
 }
 var dutch_as_6 = [...]string{"k", "f", "p"}
 var dutch_a_7 = []among{
-	{"bb", -1, 1, nil}, {"cc", -1, 2, nil}, {"dd", -1, 3, nil}, {"ff", -1, 4, nil}, {"gg", -1, 5, nil}, {"hh", -1, 6, nil},
-	{"jj", -1, 7, nil}, {"kk", -1, 8, nil}, {"ll", -1, 9, nil}, {"mm", -1, 10, nil}, {"nn", -1, 11, nil},
-	{"pp", -1, 12, nil}, {"qq", -1, 13, nil}, {"rr", -1, 14, nil}, {"ss", -1, 15, nil}, {"tt", -1, 16, nil},
-	{"v", -1, 4, nil}, {"vv", 16, 17, nil}, {"ww", -1, 18, nil}, {"xx", -1, 19, nil}, {"z", -1, 15, nil},
+	{"bb", -1, 1, nil}, {"cc", -1, 2, nil}, {"dd", -1, 3, nil}, {"ff", -1, 4, nil}, {"gg", -1, 5, nil}, {"hh", -1, 6, nil}, {"jj", -1, 7, nil},
+	{"kk", -1, 8, nil}, {"ll", -1, 9, nil}, {"mm", -1, 10, nil}, {"nn", -1, 11, nil}, {"pp", -1, 12, nil}, {"qq", -1, 13, nil}, {"rr", -1, 14, nil},
+	{"ss", -1, 15, nil}, {"tt", -1, 16, nil}, {"v", -1, 4, nil}, {"vv", 16, 17, nil}, {"ww", -1, 18, nil}, {"xx", -1, 19, nil}, {"z", -1, 15, nil},
 	{"zz", 20, 20, nil},
 }
 var dutch_a_8 = []among{
 	{"d", -1, 1, nil}, {"t", -1, 2, nil},
 }
 var dutch_a_9 = []among{
-	{"", -1, -1, nil}, {"eft", 0, 1, nil}, {"vaa", 0, 1, nil}, {"val", 0, 1, nil}, {"vali", 3, -1, nil},
-	{"vare", 0, 1, nil},
+	{"", -1, -1, nil}, {"eft", 0, 1, nil}, {"vaa", 0, 1, nil}, {"val", 0, 1, nil}, {"vali", 3, -1, nil}, {"vare", 0, 1, nil},
 }
 var dutch_a_10 = []among{
 	{"ë", -1, 1, nil}, {"ï", -1, 2, nil},

@@ -4,55 +4,37 @@
 package snowball
 
 func english_prelude(e *env) bool {
-	var v_1 int
-	var v_2 int
-	var v_3 int
-	var v_4 int
-	var v_5 int
+	var v_1, v_2, v_3, v_4, v_5 int
 	e.B_Y_found = false
 	v_1 = e.cursor
 	e.bra = e.cursor
-	if e.cursor == e.limit || e.word[e.cursor] != '\'' {
-		goto lab0_12_2
+	if e.letter('\'') {
+		e.ket = e.cursor
+		e.remove()
 	}
-	e.cursor += 1
-	e.ket = e.cursor
-	e.remove()
-lab0_12_2:
 	e.cursor = v_1
 	v_2 = e.cursor
 	e.bra = e.cursor
-	if e.cursor == e.limit || e.word[e.cursor] != 'y' {
-		goto lab0_12_12
+	if e.letter('y') {
+		e.ket = e.cursor
+		e.replace("Y")
+		e.B_Y_found = true
 	}
-	e.cursor += 1
-	e.ket = e.cursor
-	e.replace("Y")
-	e.B_Y_found = true
-lab0_12_12:
 	e.cursor = v_2
 	v_3 = e.cursor
 	for {
 		v_4 = e.cursor
 		for {
 			v_5 = e.cursor
-			if !e.in(english_g_v) {
-				goto lab2_12_27
+			if e.in(english_g_v) && e.braHere() && e.letter('y') {
+				e.ket = e.cursor
+				e.cursor = v_5
+				break
 			}
-			e.bra = e.cursor
-			if e.cursor == e.limit || e.word[e.cursor] != 'y' {
-				goto lab2_12_27
-			}
-			e.cursor += 1
-			e.ket = e.cursor
 			e.cursor = v_5
-			break
-		lab2_12_27:
-			e.cursor = v_5
-			if e.cursor >= e.limit {
+			if !e.next() {
 				goto lab1_12_25
 			}
-			e.cursor += 1
 		}
 		e.replace("Y")
 		e.B_Y_found = true
@@ -66,18 +48,15 @@ lab0_12_12:
 }
 
 func english_mark_regions(e *env) bool {
-	var v_1 int
-	var v_2 int
+	var v_1, v_2 int
 	e.I_p1 = e.limit
 	e.I_p2 = e.limit
 	v_1 = e.cursor
 	for {
 		v_2 = e.cursor
-		if e.find(english_a_0) == 0 {
-			goto lab1_17_5
+		if e.find(english_a_0) != 0 {
+			break
 		}
-		break
-	lab1_17_5:
 		e.cursor = v_2
 		if !e.goOut(english_g_v) {
 			goto lab0_17_3
@@ -108,29 +87,13 @@ func english_shortv(e *env) bool {
 	var v_1 int
 	for {
 		v_1 = e.limit - e.cursor
-		if !e.outBack(english_g_v_WXY) {
-			goto lab0_11_2
+		if e.outBack(english_g_v_WXY) && e.inBack(english_g_v) && e.outBack(english_g_v) {
+			break
 		}
-		if !e.inBack(english_g_v) {
-			goto lab0_11_2
-		}
-		if !e.outBack(english_g_v) {
-			goto lab0_11_2
-		}
-		break
-	lab0_11_2:
 		e.cursor = e.limit - v_1
-		if !e.outBack(english_g_v) {
-			goto lab0_11_14
+		if e.outBack(english_g_v) && e.inBack(english_g_v) && e.cursor <= e.back {
+			break
 		}
-		if !e.inBack(english_g_v) {
-			goto lab0_11_14
-		}
-		if e.cursor > e.back {
-			goto lab0_11_14
-		}
-		break
-	lab0_11_14:
 		e.cursor = e.limit - v_1
 		if !e.eqBack("past") {
 			return false
@@ -149,9 +112,7 @@ func english_R2(e *env) bool {
 }
 
 func english_Step_1a(e *env) bool {
-	var among_var int
-	var v_1 int
-	var v_2 int
+	var among_var, v_1, v_2 int
 	v_1 = e.limit - e.cursor
 	e.ket = e.cursor
 	if e.findBack(english_a_1) == 0 {
@@ -162,8 +123,7 @@ func english_Step_1a(e *env) bool {
 	e.remove()
 lab0_12_1:
 	e.ket = e.cursor
-	among_var = e.findBack(english_a_2)
-	if among_var == 0 {
+	if among_var = e.findBack(english_a_2); among_var == 0 {
 		return false
 	}
 	e.bra = e.cursor
@@ -173,24 +133,18 @@ lab0_12_1:
 		if among_var == 2 {
 			for {
 				v_2 = e.limit - e.cursor
-				if e.cursor-2 < e.back {
-					goto lab0_12_21
+				if e.cursor-2 >= e.back {
+					e.cursor -= 2
+					e.replace("i")
+					break
 				}
-				e.cursor -= 2
-				e.replace("i")
-				break
-			lab0_12_21:
 				e.cursor = e.limit - v_2
 				e.replace("ie")
 				break
 			}
 		} else {
 			if among_var == 3 {
-				if e.cursor <= e.back {
-					return false
-				}
-				e.cursor -= 1
-				if !e.goOutBack(english_g_v) {
+				if !e.previous() || !e.goOutBack(english_g_v) {
 					return false
 				}
 				e.cursor -= 1
@@ -202,15 +156,7 @@ lab0_12_1:
 }
 
 func english_Step_1b(e *env) bool {
-	var among_var int
-	var v_1 int
-	var v_2 int
-	var v_3 int
-	var v_4 int
-	var v_5 int
-	var v_6 int
-	var v_7 int
-	var v_8 int
+	var among_var, v_1, v_2, v_3, v_4, v_5, v_6, v_7, v_8 int
 	e.ket = e.cursor
 	among_var = e.findBack(english_a_5)
 	e.bra = e.cursor
@@ -218,40 +164,29 @@ func english_Step_1b(e *env) bool {
 		v_1 = e.limit - e.cursor
 		if among_var == 1 {
 			v_2 = e.limit - e.cursor
-			if !english_R1(e) {
-				goto lab1_12_7
-			}
-			for {
-				v_3 = e.limit - e.cursor
-				if e.findBack(english_a_3) == 0 {
-					goto lab2_12_12
+			if english_R1(e) {
+				for {
+					v_3 = e.limit - e.cursor
+					if e.findBack(english_a_3) != 0 && e.cursor <= e.back {
+						break
+					}
+					e.cursor = e.limit - v_3
+					e.replace("ee")
+					break
 				}
-				if e.cursor > e.back {
-					goto lab2_12_12
-				}
-				break
-			lab2_12_12:
-				e.cursor = e.limit - v_3
-				e.replace("ee")
-				break
 			}
-		lab1_12_7:
 			e.cursor = e.limit - v_2
 		} else {
 			if among_var == 2 {
 				goto lab0_12_5
 			} else {
 				if among_var == 3 {
-					among_var = e.findBack(english_a_4)
-					if among_var == 0 {
+					if among_var = e.findBack(english_a_4); among_var == 0 {
 						goto lab0_12_5
 					}
 					if among_var == 1 {
 						v_4 = e.limit - e.cursor
-						if !e.outBack(english_g_v) {
-							goto lab0_12_5
-						}
-						if e.cursor > e.back {
+						if !e.outBack(english_g_v) || e.cursor > e.back {
 							goto lab0_12_5
 						}
 						e.cursor = e.limit - v_4
@@ -285,14 +220,9 @@ func english_Step_1b(e *env) bool {
 		} else {
 			if among_var == 2 {
 				v_7 = e.limit - e.cursor
-				if !e.inBack(english_g_aeo) {
-					goto lab0_12_74
+				if e.inBack(english_g_aeo) && e.cursor <= e.back {
+					return false
 				}
-				if e.cursor > e.back {
-					goto lab0_12_74
-				}
-				return false
-			lab0_12_74:
 				e.cursor = e.limit - v_7
 			} else {
 				if e.cursor != e.I_p1 {
@@ -309,10 +239,9 @@ func english_Step_1b(e *env) bool {
 		}
 		e.cursor = e.limit - v_6
 		e.ket = e.cursor
-		if e.cursor <= e.back {
+		if !e.previous() {
 			return false
 		}
-		e.cursor -= 1
 		e.bra = e.cursor
 		e.remove()
 		break
@@ -323,23 +252,16 @@ func english_Step_1b(e *env) bool {
 func english_Step_1c(e *env) bool {
 	e.ket = e.cursor
 	for {
-		if e.cursor <= e.back || e.word[e.cursor-1] != 'y' {
-			goto lab0_12_2
+		if e.letterBack('y') {
+			break
 		}
-		e.cursor -= 1
-		break
-	lab0_12_2:
-		if e.cursor <= e.back || e.word[e.cursor-1] != 'Y' {
+		if !e.letterBack('Y') {
 			return false
 		}
-		e.cursor -= 1
 		break
 	}
 	e.bra = e.cursor
-	if !e.outBack(english_g_v) {
-		return false
-	}
-	if e.cursor <= e.back {
+	if !e.outBack(english_g_v) || e.cursor <= e.back {
 		return false
 	}
 	e.replace("i")
@@ -349,8 +271,7 @@ func english_Step_1c(e *env) bool {
 func english_Step_2(e *env) bool {
 	var among_var int
 	e.ket = e.cursor
-	among_var = e.findBack(english_a_7)
-	if among_var == 0 {
+	if among_var = e.findBack(english_a_7); among_var == 0 {
 		return false
 	}
 	e.bra = e.cursor
@@ -397,10 +318,9 @@ func english_Step_2(e *env) bool {
 														e.replace("og")
 													} else {
 														if among_var == 14 {
-															if e.cursor <= e.back || e.word[e.cursor-1] != 'l' {
+															if !e.letterBack('l') {
 																return false
 															}
-															e.cursor -= 1
 															e.replace("og")
 														} else {
 															if among_var == 15 {
@@ -431,8 +351,7 @@ func english_Step_2(e *env) bool {
 func english_Step_3(e *env) bool {
 	var among_var int
 	e.ket = e.cursor
-	among_var = e.findBack(english_a_8)
-	if among_var == 0 {
+	if among_var = e.findBack(english_a_8); among_var == 0 {
 		return false
 	}
 	e.bra = e.cursor
@@ -469,8 +388,7 @@ func english_Step_3(e *env) bool {
 func english_Step_4(e *env) bool {
 	var among_var int
 	e.ket = e.cursor
-	among_var = e.findBack(english_a_9)
-	if among_var == 0 {
+	if among_var = e.findBack(english_a_9); among_var == 0 {
 		return false
 	}
 	e.bra = e.cursor
@@ -481,16 +399,12 @@ func english_Step_4(e *env) bool {
 		e.remove()
 	} else {
 		for {
-			if e.cursor <= e.back || e.word[e.cursor-1] != 's' {
-				goto lab0_11_13
+			if e.letterBack('s') {
+				break
 			}
-			e.cursor -= 1
-			break
-		lab0_11_13:
-			if e.cursor <= e.back || e.word[e.cursor-1] != 't' {
+			if !e.letterBack('t') {
 				return false
 			}
-			e.cursor -= 1
 			break
 		}
 		e.remove()
@@ -499,42 +413,32 @@ func english_Step_4(e *env) bool {
 }
 
 func english_Step_5(e *env) bool {
-	var among_var int
-	var v_1 int
+	var among_var, v_1 int
 	e.ket = e.cursor
-	among_var = e.findBack(english_a_10)
-	if among_var == 0 {
+	if among_var = e.findBack(english_a_10); among_var == 0 {
 		return false
 	}
 	e.bra = e.cursor
 	if among_var == 1 {
 		for {
-			if !english_R2(e) {
-				goto lab0_11_8
+			if english_R2(e) {
+				break
 			}
-			break
-		lab0_11_8:
 			if !english_R1(e) {
 				return false
 			}
 			v_1 = e.limit - e.cursor
-			if !english_shortv(e) {
-				goto lab0_11_17
+			if english_shortv(e) {
+				return false
 			}
-			return false
-		lab0_11_17:
 			e.cursor = e.limit - v_1
 			break
 		}
 		e.remove()
 	} else {
-		if !english_R2(e) {
+		if !english_R2(e) || !e.letterBack('l') {
 			return false
 		}
-		if e.cursor <= e.back || e.word[e.cursor-1] != 'l' {
-			return false
-		}
-		e.cursor -= 1
 		e.remove()
 	}
 	return true
@@ -543,8 +447,7 @@ func english_Step_5(e *env) bool {
 func english_exception1(e *env) bool {
 	var among_var int
 	e.bra = e.cursor
-	among_var = e.find(english_a_11)
-	if among_var == 0 {
+	if among_var = e.find(english_a_11); among_var == 0 {
 		return false
 	}
 	e.ket = e.cursor
@@ -558,8 +461,7 @@ func english_exception1(e *env) bool {
 }
 
 func english_postlude(e *env) bool {
-	var v_1 int
-	var v_2 int
+	var v_1, v_2 int
 	if !e.B_Y_found {
 		return false
 	}
@@ -568,19 +470,15 @@ func english_postlude(e *env) bool {
 		for {
 			v_2 = e.cursor
 			e.bra = e.cursor
-			if e.cursor == e.limit || e.word[e.cursor] != 'Y' {
-				goto lab1_13_7
+			if e.letter('Y') {
+				e.ket = e.cursor
+				e.cursor = v_2
+				break
 			}
-			e.cursor += 1
-			e.ket = e.cursor
 			e.cursor = v_2
-			break
-		lab1_13_7:
-			e.cursor = v_2
-			if e.cursor >= e.limit {
+			if !e.next() {
 				goto lab0_13_5
 			}
-			e.cursor += 1
 		}
 		e.replace("y")
 		continue
@@ -592,29 +490,17 @@ func english_postlude(e *env) bool {
 }
 
 func english_stem(e *env) bool {
-	var v_1 int
-	var v_2 int
-	var v_3 int
-	var v_4 int
-	var v_5 int
-	var v_6 int
-	var v_7 int
-	var v_8 int
-	var v_9 int
+	var v_1, v_2, v_3, v_4, v_5, v_6, v_7, v_8, v_9 int
 	for {
 		v_1 = e.cursor
-		if !english_exception1(e) {
-			goto lab0_6_2
+		if english_exception1(e) {
+			break
 		}
-		break
-	lab0_6_2:
 		e.cursor = v_1
-		if e.cursor+3 > e.limit {
-			goto lab1_6_8
+		if e.cursor+3 <= e.limit {
+			e.cursor += 3
+			goto lab0_6_8
 		}
-		e.cursor += 3
-		goto lab0_6_8
-	lab1_6_8:
 		break
 	lab0_6_8:
 		e.cursor = v_1
@@ -658,55 +544,49 @@ const english_g_v_WXY = "Yaeiouwxy"
 const english_g_valid_LI = "cdeghkmnrt"
 
 var english_a_0 = []among{
-	{"arsen", -1, -1, nil}, {"commun", -1, -1, nil}, {"emerg", -1, -1, nil}, {"gener", -1, -1, nil}, {"inter", -1, -1, nil},
-	{"later", -1, -1, nil}, {"organ", -1, -1, nil}, {"past", -1, -1, nil}, {"univers", -1, -1, nil},
+	{"arsen", -1, -1, nil}, {"commun", -1, -1, nil}, {"emerg", -1, -1, nil}, {"gener", -1, -1, nil}, {"inter", -1, -1, nil}, {"later", -1, -1, nil},
+	{"organ", -1, -1, nil}, {"past", -1, -1, nil}, {"univers", -1, -1, nil},
 }
 var english_a_1 = []among{
 	{"'", -1, 1, nil}, {"'s'", 0, 1, nil}, {"'s", -1, 1, nil},
 }
 var english_a_2 = []among{
-	{"ied", -1, 2, nil}, {"s", -1, 3, nil}, {"ies", 1, 2, nil}, {"sses", 1, 1, nil}, {"ss", 1, -1, nil},
-	{"us", 1, -1, nil},
+	{"ied", -1, 2, nil}, {"s", -1, 3, nil}, {"ies", 1, 2, nil}, {"sses", 1, 1, nil}, {"ss", 1, -1, nil}, {"us", 1, -1, nil},
 }
 var english_a_3 = []among{
 	{"succ", -1, 1, nil}, {"proc", -1, 1, nil}, {"exc", -1, 1, nil},
 }
 var english_a_4 = []among{
-	{"even", -1, 2, nil}, {"cann", -1, 2, nil}, {"inn", -1, 2, nil}, {"earr", -1, 2, nil}, {"herr", -1, 2, nil},
-	{"out", -1, 2, nil}, {"y", -1, 1, nil},
+	{"even", -1, 2, nil}, {"cann", -1, 2, nil}, {"inn", -1, 2, nil}, {"earr", -1, 2, nil}, {"herr", -1, 2, nil}, {"out", -1, 2, nil}, {"y", -1, 1, nil},
 }
 var english_a_5 = []among{
-	{"", -1, -1, nil}, {"ed", 0, 2, nil}, {"eed", 1, 1, nil}, {"ing", 0, 3, nil}, {"edly", 0, 2, nil}, {"eedly", 4, 1, nil},
-	{"ingly", 0, 2, nil},
+	{"", -1, -1, nil}, {"ed", 0, 2, nil}, {"eed", 1, 1, nil}, {"ing", 0, 3, nil}, {"edly", 0, 2, nil}, {"eedly", 4, 1, nil}, {"ingly", 0, 2, nil},
 }
 var english_a_6 = []among{
-	{"", -1, 3, nil}, {"bb", 0, 2, nil}, {"dd", 0, 2, nil}, {"ff", 0, 2, nil}, {"gg", 0, 2, nil}, {"bl", 0, 1, nil},
-	{"mm", 0, 2, nil}, {"nn", 0, 2, nil}, {"pp", 0, 2, nil}, {"rr", 0, 2, nil}, {"at", 0, 1, nil}, {"tt", 0, 2, nil},
-	{"iz", 0, 1, nil},
+	{"", -1, 3, nil}, {"bb", 0, 2, nil}, {"dd", 0, 2, nil}, {"ff", 0, 2, nil}, {"gg", 0, 2, nil}, {"bl", 0, 1, nil}, {"mm", 0, 2, nil},
+	{"nn", 0, 2, nil}, {"pp", 0, 2, nil}, {"rr", 0, 2, nil}, {"at", 0, 1, nil}, {"tt", 0, 2, nil}, {"iz", 0, 1, nil},
 }
 var english_a_7 = []among{
-	{"anci", -1, 3, nil}, {"enci", -1, 2, nil}, {"ogi", -1, 14, nil}, {"li", -1, 16, nil}, {"bli", 3, 12, nil},
-	{"abli", 4, 4, nil}, {"alli", 3, 8, nil}, {"fulli", 3, 9, nil}, {"lessli", 3, 15, nil}, {"ousli", 3, 10, nil},
-	{"entli", 3, 5, nil}, {"aliti", -1, 8, nil}, {"biliti", -1, 12, nil}, {"iviti", -1, 11, nil}, {"tional", -1, 1, nil},
-	{"ational", 14, 7, nil}, {"alism", -1, 8, nil}, {"ation", -1, 7, nil}, {"ization", 17, 6, nil}, {"izer", -1, 6, nil},
-	{"ator", -1, 7, nil}, {"iveness", -1, 11, nil}, {"fulness", -1, 9, nil}, {"ousness", -1, 10, nil}, {"ogist", -1, 13, nil},
+	{"anci", -1, 3, nil}, {"enci", -1, 2, nil}, {"ogi", -1, 14, nil}, {"li", -1, 16, nil}, {"bli", 3, 12, nil}, {"abli", 4, 4, nil}, {"alli", 3, 8, nil},
+	{"fulli", 3, 9, nil}, {"lessli", 3, 15, nil}, {"ousli", 3, 10, nil}, {"entli", 3, 5, nil}, {"aliti", -1, 8, nil}, {"biliti", -1, 12, nil},
+	{"iviti", -1, 11, nil}, {"tional", -1, 1, nil}, {"ational", 14, 7, nil}, {"alism", -1, 8, nil}, {"ation", -1, 7, nil}, {"ization", 17, 6, nil},
+	{"izer", -1, 6, nil}, {"ator", -1, 7, nil}, {"iveness", -1, 11, nil}, {"fulness", -1, 9, nil}, {"ousness", -1, 10, nil}, {"ogist", -1, 13, nil},
 }
 var english_a_8 = []among{
-	{"icate", -1, 4, nil}, {"ative", -1, 6, nil}, {"alize", -1, 3, nil}, {"iciti", -1, 4, nil}, {"ical", -1, 4, nil},
-	{"tional", -1, 1, nil}, {"ational", 5, 2, nil}, {"ful", -1, 5, nil}, {"ness", -1, 5, nil},
+	{"icate", -1, 4, nil}, {"ative", -1, 6, nil}, {"alize", -1, 3, nil}, {"iciti", -1, 4, nil}, {"ical", -1, 4, nil}, {"tional", -1, 1, nil},
+	{"ational", 5, 2, nil}, {"ful", -1, 5, nil}, {"ness", -1, 5, nil},
 }
 var english_a_9 = []among{
-	{"ic", -1, 1, nil}, {"ance", -1, 1, nil}, {"ence", -1, 1, nil}, {"able", -1, 1, nil}, {"ible", -1, 1, nil},
-	{"ate", -1, 1, nil}, {"ive", -1, 1, nil}, {"ize", -1, 1, nil}, {"iti", -1, 1, nil}, {"al", -1, 1, nil},
-	{"ism", -1, 1, nil}, {"ion", -1, 2, nil}, {"er", -1, 1, nil}, {"ous", -1, 1, nil}, {"ant", -1, 1, nil},
-	{"ent", -1, 1, nil}, {"ment", 15, 1, nil}, {"ement", 16, 1, nil},
+	{"ic", -1, 1, nil}, {"ance", -1, 1, nil}, {"ence", -1, 1, nil}, {"able", -1, 1, nil}, {"ible", -1, 1, nil}, {"ate", -1, 1, nil}, {"ive", -1, 1, nil},
+	{"ize", -1, 1, nil}, {"iti", -1, 1, nil}, {"al", -1, 1, nil}, {"ism", -1, 1, nil}, {"ion", -1, 2, nil}, {"er", -1, 1, nil}, {"ous", -1, 1, nil},
+	{"ant", -1, 1, nil}, {"ent", -1, 1, nil}, {"ment", 15, 1, nil}, {"ement", 16, 1, nil},
 }
 var english_a_10 = []among{
 	{"e", -1, 1, nil}, {"l", -1, 2, nil},
 }
 var english_a_11 = []among{
-	{"andes", -1, -1, nil}, {"atlas", -1, -1, nil}, {"bias", -1, -1, nil}, {"cosmos", -1, -1, nil}, {"early", -1, 6, nil},
-	{"gently", -1, 4, nil}, {"howe", -1, -1, nil}, {"idly", -1, 3, nil}, {"news", -1, -1, nil}, {"only", -1, 7, nil},
-	{"singly", -1, 8, nil}, {"skies", -1, 2, nil}, {"skis", -1, 1, nil}, {"sky", -1, -1, nil}, {"ugly", -1, 5, nil},
+	{"andes", -1, -1, nil}, {"atlas", -1, -1, nil}, {"bias", -1, -1, nil}, {"cosmos", -1, -1, nil}, {"early", -1, 6, nil}, {"gently", -1, 4, nil},
+	{"howe", -1, -1, nil}, {"idly", -1, 3, nil}, {"news", -1, -1, nil}, {"only", -1, 7, nil}, {"singly", -1, 8, nil}, {"skies", -1, 2, nil},
+	{"skis", -1, 1, nil}, {"sky", -1, -1, nil}, {"ugly", -1, 5, nil},
 }
 var english_as_11 = [...]string{"ski", "sky", "idl", "gentl", "ugli", "earli", "onli", "singl"}

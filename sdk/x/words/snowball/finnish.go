@@ -28,8 +28,7 @@ func finnish_mark_regions(e *env) bool {
 }
 
 func finnish_particle_etc(e *env) bool {
-	var among_var int
-	var v_2 int
+	var among_var, v_2 int
 	if e.cursor < e.I_p1 {
 		return false
 	}
@@ -57,8 +56,7 @@ func finnish_particle_etc(e *env) bool {
 }
 
 func finnish_possessive(e *env) bool {
-	var among_var int
-	var v_2 int
+	var among_var, v_2 int
 	if e.cursor < e.I_p1 {
 		return false
 	}
@@ -73,12 +71,9 @@ func finnish_possessive(e *env) bool {
 	e.bra = e.cursor
 	e.back = v_2
 	if among_var == 1 {
-		if e.cursor <= e.back || e.word[e.cursor-1] != 'k' {
-			goto lab0_15_14
+		if e.letterBack('k') {
+			return false
 		}
-		e.cursor -= 1
-		return false
-	lab0_15_14:
 		e.remove()
 	} else {
 		if among_var == 2 {
@@ -127,16 +122,12 @@ func finnish_VI(e *env) bool {
 
 func finnish_A(e *env) bool {
 	for {
-		if e.cursor <= e.back || e.word[e.cursor-1] != 'a' {
-			goto lab0_6_1
+		if e.letterBack('a') {
+			break
 		}
-		e.cursor -= 1
-		break
-	lab0_6_1:
-		if e.cursor <= e.back || e.word[e.cursor-1] != '\'' {
+		if !e.letterBack('\'') {
 			return false
 		}
-		e.cursor -= 1
 		break
 	}
 	return true
@@ -144,16 +135,12 @@ func finnish_A(e *env) bool {
 
 func finnish_E(e *env) bool {
 	for {
-		if e.cursor <= e.back || e.word[e.cursor-1] != 'e' {
-			goto lab0_6_1
+		if e.letterBack('e') {
+			break
 		}
-		e.cursor -= 1
-		break
-	lab0_6_1:
-		if e.cursor <= e.back || e.word[e.cursor-1] != '\'' {
+		if !e.letterBack('\'') {
 			return false
 		}
-		e.cursor -= 1
 		break
 	}
 	return true
@@ -161,16 +148,12 @@ func finnish_E(e *env) bool {
 
 func finnish_I(e *env) bool {
 	for {
-		if e.cursor <= e.back || e.word[e.cursor-1] != 'i' {
-			goto lab0_6_1
+		if e.letterBack('i') {
+			break
 		}
-		e.cursor -= 1
-		break
-	lab0_6_1:
-		if e.cursor <= e.back || e.word[e.cursor-1] != '\'' {
+		if !e.letterBack('\'') {
 			return false
 		}
-		e.cursor -= 1
 		break
 	}
 	return true
@@ -178,16 +161,12 @@ func finnish_I(e *env) bool {
 
 func finnish_O(e *env) bool {
 	for {
-		if e.cursor <= e.back || e.word[e.cursor-1] != 'o' {
-			goto lab0_6_1
+		if e.letterBack('o') {
+			break
 		}
-		e.cursor -= 1
-		break
-	lab0_6_1:
-		if e.cursor <= e.back || e.word[e.cursor-1] != '\'' {
+		if !e.letterBack('\'') {
 			return false
 		}
-		e.cursor -= 1
 		break
 	}
 	return true
@@ -195,16 +174,12 @@ func finnish_O(e *env) bool {
 
 func finnish_U(e *env) bool {
 	for {
-		if e.cursor <= e.back || e.word[e.cursor-1] != 'u' {
-			goto lab0_6_1
+		if e.letterBack('u') {
+			break
 		}
-		e.cursor -= 1
-		break
-	lab0_6_1:
-		if e.cursor <= e.back || e.word[e.cursor-1] != '\'' {
+		if !e.letterBack('\'') {
 			return false
 		}
-		e.cursor -= 1
 		break
 	}
 	return true
@@ -212,16 +187,12 @@ func finnish_U(e *env) bool {
 
 func finnish_A_(e *env) bool {
 	for {
-		if e.cursor <= e.back || e.word[e.cursor-1] != 'ä' {
-			goto lab0_7_1
+		if e.letterBack('ä') {
+			break
 		}
-		e.cursor -= 1
-		break
-	lab0_7_1:
-		if e.cursor <= e.back || e.word[e.cursor-1] != '\'' {
+		if !e.letterBack('\'') {
 			return false
 		}
-		e.cursor -= 1
 		break
 	}
 	return true
@@ -229,33 +200,19 @@ func finnish_A_(e *env) bool {
 
 func finnish_O_(e *env) bool {
 	for {
-		if e.cursor <= e.back || e.word[e.cursor-1] != 'ö' {
-			goto lab0_7_1
+		if e.letterBack('ö') || e.letterBack('ø') {
+			break
 		}
-		e.cursor -= 1
-		break
-	lab0_7_1:
-		if e.cursor <= e.back || e.word[e.cursor-1] != 'ø' {
-			goto lab0_7_7
-		}
-		e.cursor -= 1
-		break
-	lab0_7_7:
-		if e.cursor <= e.back || e.word[e.cursor-1] != '\'' {
+		if !e.letterBack('\'') {
 			return false
 		}
-		e.cursor -= 1
 		break
 	}
 	return true
 }
 
 func finnish_case_ending(e *env) bool {
-	var among_var int
-	var v_2 int
-	var v_3 int
-	var v_4 int
-	var v_5 int
+	var among_var, v_2, v_3, v_4, v_5 int
 	if e.cursor < e.I_p1 {
 		return false
 	}
@@ -274,11 +231,9 @@ func finnish_case_ending(e *env) bool {
 		v_4 = e.limit - e.cursor
 		for {
 			v_5 = e.limit - e.cursor
-			if !finnish_LV(e) {
-				goto lab1_16_18
+			if finnish_LV(e) {
+				break
 			}
-			break
-		lab1_16_18:
 			e.cursor = e.limit - v_5
 			if !e.eqBack("ie") {
 				e.cursor = e.limit - v_3
@@ -296,18 +251,12 @@ func finnish_case_ending(e *env) bool {
 	lab0_16_15:
 	} else {
 		if among_var == 2 {
-			if !e.inBack(finnish_g_v) {
-				return false
-			}
-			if !e.inBack(finnish_g_C) {
+			if !e.inBack(finnish_g_v) || !e.inBack(finnish_g_C) {
 				return false
 			}
 		} else {
-			if among_var == 3 {
-				if e.cursor <= e.back || e.word[e.cursor-1] != 'e' {
-					return false
-				}
-				e.cursor -= 1
+			if among_var == 3 && !e.letterBack('e') {
+				return false
 			}
 		}
 	}
@@ -317,8 +266,7 @@ func finnish_case_ending(e *env) bool {
 }
 
 func finnish_other_endings(e *env) bool {
-	var among_var int
-	var v_2 int
+	var among_var, v_2 int
 	if e.cursor < e.I_p2 {
 		return false
 	}
@@ -332,12 +280,8 @@ func finnish_other_endings(e *env) bool {
 	}
 	e.bra = e.cursor
 	e.back = v_2
-	if among_var == 1 {
-		if !e.eqBack("po") {
-			goto lab0_18_14
-		}
+	if among_var == 1 && e.eqBack("po") {
 		return false
-	lab0_18_14:
 	}
 	e.remove()
 	return true
@@ -362,10 +306,7 @@ func finnish_i_plural(e *env) bool {
 }
 
 func finnish_t_plural(e *env) bool {
-	var among_var int
-	var v_2 int
-	var v_3 int
-	var v_5 int
+	var among_var, v_2, v_3, v_5 int
 	if e.cursor < e.I_p1 {
 		return false
 	}
@@ -399,26 +340,16 @@ func finnish_t_plural(e *env) bool {
 	}
 	e.bra = e.cursor
 	e.back = v_5
-	if among_var == 1 {
-		if !e.eqBack("po") {
-			goto lab0_13_34
-		}
+	if among_var == 1 && e.eqBack("po") {
 		return false
-	lab0_13_34:
 	}
 	e.remove()
 	return true
 }
 
 func finnish_tidy(e *env) bool {
+	var v_2, v_3, v_4, v_5, v_6, v_7, v_8 int
 	var S_x string
-	var v_2 int
-	var v_3 int
-	var v_4 int
-	var v_5 int
-	var v_6 int
-	var v_7 int
-	var v_8 int
 	if e.cursor < e.I_p1 {
 		return false
 	}
@@ -431,44 +362,32 @@ func finnish_tidy(e *env) bool {
 	}
 	e.cursor = e.limit - v_4
 	e.ket = e.cursor
-	if e.cursor <= e.back {
+	if !e.previous() {
 		goto lab0_9_6
 	}
-	e.cursor -= 1
 	e.bra = e.cursor
 	e.remove()
 lab0_9_6:
 	e.cursor = e.limit - v_3
 	v_5 = e.limit - e.cursor
 	e.ket = e.cursor
-	if !e.inBack(finnish_g_AEI) {
-		goto lab0_9_21
+	if e.inBack(finnish_g_AEI) && e.braHere() && e.inBack(finnish_g_C) {
+		e.remove()
 	}
-	e.bra = e.cursor
-	if !e.inBack(finnish_g_C) {
-		goto lab0_9_21
-	}
-	e.remove()
-lab0_9_21:
 	e.cursor = e.limit - v_5
 	v_6 = e.limit - e.cursor
 	e.ket = e.cursor
-	if e.cursor <= e.back || e.word[e.cursor-1] != 'j' {
+	if !e.letterBack('j') {
 		goto lab0_9_33
 	}
-	e.cursor -= 1
 	e.bra = e.cursor
 	for {
-		if e.cursor <= e.back || e.word[e.cursor-1] != 'o' {
-			goto lab1_9_40
+		if e.letterBack('o') {
+			break
 		}
-		e.cursor -= 1
-		break
-	lab1_9_40:
-		if e.cursor <= e.back || e.word[e.cursor-1] != 'u' {
+		if !e.letterBack('u') {
 			goto lab0_9_33
 		}
-		e.cursor -= 1
 		break
 	}
 	e.remove()
@@ -476,25 +395,13 @@ lab0_9_33:
 	e.cursor = e.limit - v_6
 	v_7 = e.limit - e.cursor
 	e.ket = e.cursor
-	if e.cursor <= e.back || e.word[e.cursor-1] != 'o' {
-		goto lab0_9_56
+	if e.letterBack('o') && e.braHere() && e.letterBack('j') {
+		e.remove()
 	}
-	e.cursor -= 1
-	e.bra = e.cursor
-	if e.cursor <= e.back || e.word[e.cursor-1] != 'j' {
-		goto lab0_9_56
-	}
-	e.cursor -= 1
-	e.remove()
-lab0_9_56:
 	e.cursor = e.limit - v_7
 	e.back = v_2
 	v_8 = e.limit - e.cursor
-	if !e.goInBack(finnish_g_v) {
-		goto lab0_9_71
-	}
-	e.ket = e.cursor
-	if !e.inBack(finnish_g_C) {
+	if !e.goInBack(finnish_g_v) || !e.ketHere() || !e.inBack(finnish_g_C) {
 		goto lab0_9_71
 	}
 	e.bra = e.cursor
@@ -506,24 +413,16 @@ lab0_9_56:
 lab0_9_71:
 	e.cursor = e.limit - v_8
 	e.ket = e.cursor
-	if e.cursor <= e.back || e.word[e.cursor-1] != '\'' {
+	if !e.letterBack('\'') {
 		return false
 	}
-	e.cursor -= 1
 	e.bra = e.cursor
 	e.remove()
 	return true
 }
 
 func finnish_stem(e *env) bool {
-	var v_1 int
-	var v_2 int
-	var v_3 int
-	var v_4 int
-	var v_5 int
-	var v_6 int
-	var v_7 int
-	var v_8 int
+	var v_1, v_2, v_3, v_4, v_5, v_6, v_7, v_8 int
 	v_1 = e.cursor
 	finnish_mark_regions(e)
 	e.cursor = v_1
@@ -543,14 +442,12 @@ func finnish_stem(e *env) bool {
 	finnish_other_endings(e)
 	e.cursor = e.limit - v_5
 	for {
-		if !e.B_ending_removed {
-			goto lab0_6_19
+		if e.B_ending_removed {
+			v_6 = e.limit - e.cursor
+			finnish_i_plural(e)
+			e.cursor = e.limit - v_6
+			break
 		}
-		v_6 = e.limit - e.cursor
-		finnish_i_plural(e)
-		e.cursor = e.limit - v_6
-		break
-	lab0_6_19:
 		v_7 = e.limit - e.cursor
 		finnish_t_plural(e)
 		e.cursor = e.limit - v_7
@@ -569,45 +466,40 @@ const finnish_g_v = "aeiouyäö"
 const finnish_g_particle_end = "aeinotuyäö"
 
 var finnish_a_0 = []among{
-	{"pa", -1, 1, nil}, {"sti", -1, 2, nil}, {"kaan", -1, 1, nil}, {"han", -1, 1, nil}, {"kin", -1, 1, nil},
-	{"hän", -1, 1, nil}, {"kään", -1, 1, nil}, {"ko", -1, 1, nil}, {"pä", -1, 1, nil}, {"kö", -1, 1, nil},
+	{"pa", -1, 1, nil}, {"sti", -1, 2, nil}, {"kaan", -1, 1, nil}, {"han", -1, 1, nil}, {"kin", -1, 1, nil}, {"hän", -1, 1, nil}, {"kään", -1, 1, nil},
+	{"ko", -1, 1, nil}, {"pä", -1, 1, nil}, {"kö", -1, 1, nil},
 }
 var finnish_a_1 = []among{
-	{"lla", -1, -1, nil}, {"na", -1, -1, nil}, {"ssa", -1, -1, nil}, {"ta", -1, -1, nil}, {"lta", 3, -1, nil},
-	{"sta", 3, -1, nil},
+	{"lla", -1, -1, nil}, {"na", -1, -1, nil}, {"ssa", -1, -1, nil}, {"ta", -1, -1, nil}, {"lta", 3, -1, nil}, {"sta", 3, -1, nil},
 }
 var finnish_a_2 = []among{
-	{"llä", -1, -1, nil}, {"nä", -1, -1, nil}, {"ssä", -1, -1, nil}, {"tä", -1, -1, nil}, {"ltä", 3, -1, nil},
-	{"stä", 3, -1, nil},
+	{"llä", -1, -1, nil}, {"nä", -1, -1, nil}, {"ssä", -1, -1, nil}, {"tä", -1, -1, nil}, {"ltä", 3, -1, nil}, {"stä", 3, -1, nil},
 }
 var finnish_a_3 = []among{
 	{"lle", -1, -1, nil}, {"ine", -1, -1, nil},
 }
 var finnish_a_4 = []among{
-	{"nsa", -1, 3, nil}, {"mme", -1, 3, nil}, {"nne", -1, 3, nil}, {"ni", -1, 2, nil}, {"si", -1, 1, nil},
-	{"an", -1, 4, nil}, {"en", -1, 6, nil}, {"än", -1, 5, nil}, {"nsä", -1, 3, nil},
+	{"nsa", -1, 3, nil}, {"mme", -1, 3, nil}, {"nne", -1, 3, nil}, {"ni", -1, 2, nil}, {"si", -1, 1, nil}, {"an", -1, 4, nil}, {"en", -1, 6, nil},
+	{"än", -1, 5, nil}, {"nsä", -1, 3, nil},
 }
 var finnish_a_5 = []among{
-	{"aa", -1, -1, nil}, {"ee", -1, -1, nil}, {"ii", -1, -1, nil}, {"oo", -1, -1, nil}, {"uu", -1, -1, nil},
-	{"ää", -1, -1, nil}, {"öö", -1, -1, nil},
+	{"aa", -1, -1, nil}, {"ee", -1, -1, nil}, {"ii", -1, -1, nil}, {"oo", -1, -1, nil}, {"uu", -1, -1, nil}, {"ää", -1, -1, nil}, {"öö", -1, -1, nil},
 }
 var finnish_a_6 = []among{
-	{"'", -1, -1, nil}, {"ai", -1, -1, nil}, {"ei", -1, -1, nil}, {"ii", -1, -1, nil}, {"oi", -1, -1, nil},
-	{"ui", -1, -1, nil}, {"äi", -1, -1, nil}, {"öi", -1, -1, nil},
+	{"'", -1, -1, nil}, {"ai", -1, -1, nil}, {"ei", -1, -1, nil}, {"ii", -1, -1, nil}, {"oi", -1, -1, nil}, {"ui", -1, -1, nil}, {"äi", -1, -1, nil},
+	{"öi", -1, -1, nil},
 }
 var finnish_a_7 = []among{
-	{"a", -1, 2, nil}, {"lla", 0, -1, nil}, {"na", 0, -1, nil}, {"ssa", 0, -1, nil}, {"ta", 0, -1, nil},
-	{"lta", 4, -1, nil}, {"sta", 4, -1, nil}, {"tta", 4, 3, nil}, {"lle", -1, -1, nil}, {"ine", -1, -1, nil},
-	{"ksi", -1, -1, nil}, {"n", -1, 1, nil}, {"han", 11, -1, finnish_A}, {"den", 11, -1, finnish_VI}, {"seen", 11, -1, finnish_LV},
-	{"hen", 11, -1, finnish_E}, {"tten", 11, -1, finnish_VI}, {"hin", 11, -1, finnish_I}, {"siin", 11, -1, finnish_VI},
-	{"hon", 11, -1, finnish_O}, {"hun", 11, -1, finnish_U}, {"hän", 11, -1, finnish_A_}, {"hön", 11, -1, finnish_O_},
-	{"ä", -1, 2, nil}, {"llä", 23, -1, nil}, {"nä", 23, -1, nil}, {"ssä", 23, -1, nil}, {"tä", 23, -1, nil},
-	{"ltä", 27, -1, nil}, {"stä", 27, -1, nil}, {"ttä", 27, 3, nil},
+	{"a", -1, 2, nil}, {"lla", 0, -1, nil}, {"na", 0, -1, nil}, {"ssa", 0, -1, nil}, {"ta", 0, -1, nil}, {"lta", 4, -1, nil}, {"sta", 4, -1, nil},
+	{"tta", 4, 3, nil}, {"lle", -1, -1, nil}, {"ine", -1, -1, nil}, {"ksi", -1, -1, nil}, {"n", -1, 1, nil}, {"han", 11, -1, finnish_A},
+	{"den", 11, -1, finnish_VI}, {"seen", 11, -1, finnish_LV}, {"hen", 11, -1, finnish_E}, {"tten", 11, -1, finnish_VI}, {"hin", 11, -1, finnish_I},
+	{"siin", 11, -1, finnish_VI}, {"hon", 11, -1, finnish_O}, {"hun", 11, -1, finnish_U}, {"hän", 11, -1, finnish_A_}, {"hön", 11, -1, finnish_O_},
+	{"ä", -1, 2, nil}, {"llä", 23, -1, nil}, {"nä", 23, -1, nil}, {"ssä", 23, -1, nil}, {"tä", 23, -1, nil}, {"ltä", 27, -1, nil}, {"stä", 27, -1, nil},
+	{"ttä", 27, 3, nil},
 }
 var finnish_a_8 = []among{
-	{"eja", -1, -1, nil}, {"mma", -1, 1, nil}, {"imma", 1, -1, nil}, {"mpa", -1, 1, nil}, {"impa", 3, -1, nil},
-	{"mmi", -1, 1, nil}, {"immi", 5, -1, nil}, {"mpi", -1, 1, nil}, {"impi", 7, -1, nil}, {"ejä", -1, -1, nil},
-	{"mmä", -1, 1, nil}, {"immä", 10, -1, nil}, {"mpä", -1, 1, nil}, {"impä", 12, -1, nil},
+	{"eja", -1, -1, nil}, {"mma", -1, 1, nil}, {"imma", 1, -1, nil}, {"mpa", -1, 1, nil}, {"impa", 3, -1, nil}, {"mmi", -1, 1, nil}, {"immi", 5, -1, nil},
+	{"mpi", -1, 1, nil}, {"impi", 7, -1, nil}, {"ejä", -1, -1, nil}, {"mmä", -1, 1, nil}, {"immä", 10, -1, nil}, {"mpä", -1, 1, nil}, {"impä", 12, -1, nil},
 }
 var finnish_a_9 = []among{
 	{"i", -1, -1, nil}, {"j", -1, -1, nil},

@@ -6,22 +6,15 @@ package snowball
 func french_elisions(e *env) bool {
 	e.bra = e.cursor
 	for {
-		if !e.in(french_g_elision_char) {
-			goto lab0_13_2
+		if e.in(french_g_elision_char) {
+			break
 		}
-		break
-	lab0_13_2:
 		if !e.eq("qu") {
 			return false
 		}
 		break
 	}
-	if e.cursor == e.limit || e.word[e.cursor] != '\'' {
-		return false
-	}
-	e.cursor += 1
-	e.ket = e.cursor
-	if e.cursor >= e.limit {
+	if !e.letter('\'') || !e.ketHere() || e.cursor >= e.limit {
 		return false
 	}
 	e.remove()
@@ -29,10 +22,7 @@ func french_elisions(e *env) bool {
 }
 
 func french_prelude(e *env) bool {
-	var v_1 int
-	var v_2 int
-	var v_3 int
-	var v_4 int
+	var v_1, v_2, v_3, v_4 int
 	for {
 		v_1 = e.cursor
 		for {
@@ -45,34 +35,19 @@ func french_prelude(e *env) bool {
 				e.bra = e.cursor
 				for {
 					v_4 = e.cursor
-					if e.cursor == e.limit || e.word[e.cursor] != 'u' {
-						goto lab3_12_12
+					if e.letter('u') && e.ketHere() && e.in(french_g_v) {
+						e.replace("U")
+						break
 					}
-					e.cursor += 1
-					e.ket = e.cursor
-					if !e.in(french_g_v) {
-						goto lab3_12_12
-					}
-					e.replace("U")
-					break
-				lab3_12_12:
 					e.cursor = v_4
-					if e.cursor == e.limit || e.word[e.cursor] != 'i' {
-						goto lab3_12_24
+					if e.letter('i') && e.ketHere() && e.in(french_g_v) {
+						e.replace("I")
+						break
 					}
-					e.cursor += 1
-					e.ket = e.cursor
-					if !e.in(french_g_v) {
-						goto lab3_12_24
-					}
-					e.replace("I")
-					break
-				lab3_12_24:
 					e.cursor = v_4
-					if e.cursor == e.limit || e.word[e.cursor] != 'y' {
+					if !e.letter('y') {
 						goto lab2_12_6
 					}
-					e.cursor += 1
 					e.ket = e.cursor
 					e.replace("Y")
 					break
@@ -81,47 +56,28 @@ func french_prelude(e *env) bool {
 			lab2_12_6:
 				e.cursor = v_3
 				e.bra = e.cursor
-				if e.cursor == e.limit || e.word[e.cursor] != 'ë' {
-					goto lab2_12_47
+				if e.letter('ë') {
+					e.ket = e.cursor
+					e.replace("He")
+					break
 				}
-				e.cursor += 1
-				e.ket = e.cursor
-				e.replace("He")
-				break
-			lab2_12_47:
 				e.cursor = v_3
 				e.bra = e.cursor
-				if e.cursor == e.limit || e.word[e.cursor] != 'ï' {
-					goto lab2_12_57
+				if e.letter('ï') {
+					e.ket = e.cursor
+					e.replace("Hi")
+					break
 				}
-				e.cursor += 1
-				e.ket = e.cursor
-				e.replace("Hi")
-				break
-			lab2_12_57:
 				e.cursor = v_3
 				e.bra = e.cursor
-				if e.cursor == e.limit || e.word[e.cursor] != 'y' {
-					goto lab2_12_67
+				if e.letter('y') && e.ketHere() && e.in(french_g_v) {
+					e.replace("Y")
+					break
 				}
-				e.cursor += 1
-				e.ket = e.cursor
-				if !e.in(french_g_v) {
-					goto lab2_12_67
-				}
-				e.replace("Y")
-				break
-			lab2_12_67:
 				e.cursor = v_3
-				if e.cursor == e.limit || e.word[e.cursor] != 'q' {
+				if !e.letter('q') || !e.braHere() || !e.letter('u') {
 					goto lab1_12_4
 				}
-				e.cursor += 1
-				e.bra = e.cursor
-				if e.cursor == e.limit || e.word[e.cursor] != 'u' {
-					goto lab1_12_4
-				}
-				e.cursor += 1
 				e.ket = e.cursor
 				e.replace("U")
 				break
@@ -130,10 +86,9 @@ func french_prelude(e *env) bool {
 			break
 		lab1_12_4:
 			e.cursor = v_2
-			if e.cursor >= e.limit {
+			if !e.next() {
 				goto lab0_12_2
 			}
-			e.cursor += 1
 		}
 		continue
 	lab0_12_2:
@@ -144,46 +99,27 @@ func french_prelude(e *env) bool {
 }
 
 func french_mark_regions(e *env) bool {
-	var among_var int
-	var v_1 int
-	var v_2 int
-	var v_3 int
+	var among_var, v_1, v_2, v_3 int
 	e.I_pV = e.limit
 	e.I_p1 = e.limit
 	e.I_p2 = e.limit
 	v_1 = e.cursor
 	for {
 		v_2 = e.cursor
-		if !e.in(french_g_v) {
-			goto lab1_17_6
+		if e.in(french_g_v) && e.in(french_g_v) && e.next() {
+			break
 		}
-		if !e.in(french_g_v) {
-			goto lab1_17_6
-		}
-		if e.cursor >= e.limit {
-			goto lab1_17_6
-		}
-		e.cursor += 1
-		break
-	lab1_17_6:
 		e.cursor = v_2
-		among_var = e.find(french_a_0)
-		if among_var == 0 {
+		if among_var = e.find(french_a_0); among_var == 0 {
 			goto lab1_17_19
 		}
-		if among_var == 1 {
-			if !e.in(french_g_v) {
-				goto lab1_17_19
-			}
+		if among_var == 1 && !e.in(french_g_v) {
+			goto lab1_17_19
 		}
 		break
 	lab1_17_19:
 		e.cursor = v_2
-		if e.cursor >= e.limit {
-			goto lab0_17_4
-		}
-		e.cursor += 1
-		if !e.goOut(french_g_v) {
+		if !e.next() || !e.goOut(french_g_v) {
 			goto lab0_17_4
 		}
 		e.cursor += 1
@@ -217,8 +153,7 @@ lab0_17_45:
 }
 
 func french_postlude(e *env) bool {
-	var among_var int
-	var v_1 int
+	var among_var, v_1 int
 	for {
 		v_1 = e.cursor
 		e.bra = e.cursor
@@ -242,10 +177,9 @@ func french_postlude(e *env) bool {
 							if among_var == 6 {
 								e.remove()
 							} else {
-								if e.cursor >= e.limit {
+								if !e.next() {
 									goto lab0_13_2
 								}
-								e.cursor += 1
 							}
 						}
 					}
@@ -273,21 +207,9 @@ func french_R2(e *env) bool {
 }
 
 func french_standard_suffix(e *env) bool {
-	var among_var int
-	var v_1 int
-	var v_10 int
-	var v_11 int
-	var v_2 int
-	var v_3 int
-	var v_4 int
-	var v_5 int
-	var v_6 int
-	var v_7 int
-	var v_8 int
-	var v_9 int
+	var among_var, v_1, v_10, v_11, v_2, v_3, v_4, v_5, v_6, v_7, v_8, v_9 int
 	e.ket = e.cursor
-	among_var = e.findBack(french_a_4)
-	if among_var == 0 {
+	if among_var = e.findBack(french_a_4); among_var == 0 {
 		return false
 	}
 	e.bra = e.cursor
@@ -311,12 +233,10 @@ func french_standard_suffix(e *env) bool {
 			e.bra = e.cursor
 			for {
 				v_2 = e.limit - e.cursor
-				if !french_R2(e) {
-					goto lab1_20_26
+				if french_R2(e) {
+					e.remove()
+					break
 				}
-				e.remove()
-				break
-			lab1_20_26:
 				e.cursor = e.limit - v_2
 				e.replace("iqU")
 				break
@@ -375,12 +295,10 @@ func french_standard_suffix(e *env) bool {
 								if among_var == 2 {
 									for {
 										v_4 = e.limit - e.cursor
-										if !french_R2(e) {
-											goto lab1_20_90
+										if french_R2(e) {
+											e.remove()
+											break
 										}
-										e.remove()
-										break
-									lab1_20_90:
 										e.cursor = e.limit - v_4
 										if !french_R1(e) {
 											e.cursor = e.limit - v_3
@@ -423,12 +341,10 @@ func french_standard_suffix(e *env) bool {
 								if among_var == 1 {
 									for {
 										v_6 = e.limit - e.cursor
-										if !french_R2(e) {
-											goto lab1_20_138
+										if french_R2(e) {
+											e.remove()
+											break
 										}
-										e.remove()
-										break
-									lab1_20_138:
 										e.cursor = e.limit - v_6
 										e.replace("abl")
 										break
@@ -437,12 +353,10 @@ func french_standard_suffix(e *env) bool {
 									if among_var == 2 {
 										for {
 											v_7 = e.limit - e.cursor
-											if !french_R2(e) {
-												goto lab1_20_152
+											if french_R2(e) {
+												e.remove()
+												break
 											}
-											e.remove()
-											break
-										lab1_20_152:
 											e.cursor = e.limit - v_7
 											e.replace("iqU")
 											break
@@ -482,12 +396,10 @@ func french_standard_suffix(e *env) bool {
 									e.bra = e.cursor
 									for {
 										v_9 = e.limit - e.cursor
-										if !french_R2(e) {
-											goto lab1_20_197
+										if french_R2(e) {
+											e.remove()
+											break
 										}
-										e.remove()
-										break
-									lab1_20_197:
 										e.cursor = e.limit - v_9
 										e.replace("iqU")
 										break
@@ -512,12 +424,10 @@ func french_standard_suffix(e *env) bool {
 												if among_var == 12 {
 													for {
 														v_10 = e.limit - e.cursor
-														if !french_R2(e) {
-															goto lab0_20_227
+														if french_R2(e) {
+															e.remove()
+															break
 														}
-														e.remove()
-														break
-													lab0_20_227:
 														e.cursor = e.limit - v_10
 														if !french_R1(e) {
 															return false
@@ -527,10 +437,7 @@ func french_standard_suffix(e *env) bool {
 													}
 												} else {
 													if among_var == 13 {
-														if !french_R1(e) {
-															return false
-														}
-														if !e.outBack(french_g_v) {
+														if !french_R1(e) || !e.outBack(french_g_v) {
 															return false
 														}
 														e.remove()
@@ -550,10 +457,7 @@ func french_standard_suffix(e *env) bool {
 																return false
 															} else {
 																v_11 = e.limit - e.cursor
-																if !e.inBack(french_g_v) {
-																	return false
-																}
-																if !french_RV(e) {
+																if !e.inBack(french_g_v) || !french_RV(e) {
 																	return false
 																}
 																e.cursor = e.limit - v_11
@@ -590,13 +494,10 @@ func french_i_verb_suffix(e *env) bool {
 		return false
 	}
 	e.bra = e.cursor
-	if e.cursor <= e.back || e.word[e.cursor-1] != 'H' {
-		goto lab0_18_11
+	if e.letterBack('H') {
+		e.back = v_2
+		return false
 	}
-	e.cursor -= 1
-	e.back = v_2
-	return false
-lab0_18_11:
 	if !e.outBack(french_g_v) {
 		e.back = v_2
 		return false
@@ -607,10 +508,7 @@ lab0_18_11:
 }
 
 func french_verb_suffix(e *env) bool {
-	var among_var int
-	var v_2 int
-	var v_3 int
-	var v_4 int
+	var among_var, v_2, v_3, v_4 int
 	if e.cursor < e.I_pV {
 		return false
 	}
@@ -649,16 +547,11 @@ func french_verb_suffix(e *env) bool {
 				e.remove()
 			} else {
 				v_4 = e.limit - e.cursor
-				among_var = e.findBack(french_a_6)
-				if among_var == 0 {
+				if among_var = e.findBack(french_a_6); among_var == 0 {
 					goto lab0_16_38
 				}
 				if among_var == 1 {
-					if e.cursor <= e.back {
-						goto lab0_16_38
-					}
-					e.cursor -= 1
-					if e.cursor > e.back {
+					if !e.previous() || e.cursor > e.back {
 						goto lab0_16_38
 					}
 				}
@@ -673,10 +566,7 @@ func french_verb_suffix(e *env) bool {
 }
 
 func french_residual_suffix(e *env) bool {
-	var among_var int
-	var v_1 int
-	var v_2 int
-	var v_4 int
+	var among_var, v_1, v_2, v_4 int
 	v_1 = e.limit - e.cursor
 	e.ket = e.cursor
 	if e.cursor <= e.back || e.word[e.cursor-1] != 's' {
@@ -687,11 +577,9 @@ func french_residual_suffix(e *env) bool {
 	e.bra = e.cursor
 	v_2 = e.limit - e.cursor
 	for {
-		if !e.eqBack("Hi") {
-			goto lab1_20_10
+		if e.eqBack("Hi") {
+			break
 		}
-		break
-	lab1_20_10:
 		if !e.outBack(french_g_keep_with_s) {
 			e.cursor = e.limit - v_1
 			goto lab0_20_1
@@ -719,12 +607,9 @@ lab0_20_1:
 			return false
 		}
 		for {
-			if e.cursor <= e.back || e.word[e.cursor-1] != 's' {
-				goto lab0_20_42
+			if e.letterBack('s') {
+				break
 			}
-			e.cursor -= 1
-			break
-		lab0_20_42:
 			if e.cursor <= e.back || e.word[e.cursor-1] != 't' {
 				e.back = v_4
 				return false
@@ -752,10 +637,9 @@ func french_un_double(e *env) bool {
 	}
 	e.cursor = e.limit - v_1
 	e.ket = e.cursor
-	if e.cursor <= e.back {
+	if !e.previous() {
 		return false
 	}
-	e.cursor -= 1
 	e.bra = e.cursor
 	e.remove()
 	return true
@@ -765,12 +649,10 @@ func french_un_accent(e *env) bool {
 	var v_1 int
 	v_1 = 1
 	for {
-		if !e.outBack(french_g_v) {
-			goto lab0_14_2
+		if e.outBack(french_g_v) {
+			v_1 -= 1
+			continue
 		}
-		v_1 -= 1
-		continue
-	lab0_14_2:
 		break
 	}
 	if v_1 > 0 {
@@ -778,16 +660,12 @@ func french_un_accent(e *env) bool {
 	}
 	e.ket = e.cursor
 	for {
-		if e.cursor <= e.back || e.word[e.cursor-1] != 'é' {
-			goto lab0_14_15
+		if e.letterBack('é') {
+			break
 		}
-		e.cursor -= 1
-		break
-	lab0_14_15:
-		if e.cursor <= e.back || e.word[e.cursor-1] != 'è' {
+		if !e.letterBack('è') {
 			return false
 		}
-		e.cursor -= 1
 		break
 	}
 	e.bra = e.cursor
@@ -796,17 +674,7 @@ func french_un_accent(e *env) bool {
 }
 
 func french_stem(e *env) bool {
-	var v_1 int
-	var v_10 int
-	var v_11 int
-	var v_2 int
-	var v_3 int
-	var v_4 int
-	var v_5 int
-	var v_6 int
-	var v_7 int
-	var v_8 int
-	var v_9 int
+	var v_1, v_10, v_11, v_2, v_3, v_4, v_5, v_6, v_7, v_8, v_9 int
 	v_1 = e.cursor
 	french_elisions(e)
 	e.cursor = v_1
@@ -822,17 +690,13 @@ func french_stem(e *env) bool {
 		v_5 = e.limit - e.cursor
 		for {
 			v_6 = e.limit - e.cursor
-			if !french_standard_suffix(e) {
-				goto lab2_6_15
+			if french_standard_suffix(e) {
+				break
 			}
-			break
-		lab2_6_15:
 			e.cursor = e.limit - v_6
-			if !french_i_verb_suffix(e) {
-				goto lab2_6_21
+			if french_i_verb_suffix(e) {
+				break
 			}
-			break
-		lab2_6_21:
 			e.cursor = e.limit - v_6
 			if !french_verb_suffix(e) {
 				goto lab1_6_12
@@ -844,14 +708,11 @@ func french_stem(e *env) bool {
 		e.ket = e.cursor
 		for {
 			v_8 = e.limit - e.cursor
-			if e.cursor <= e.back || e.word[e.cursor-1] != 'Y' {
-				goto lab3_6_37
+			if e.letterBack('Y') {
+				e.bra = e.cursor
+				e.replace("i")
+				break
 			}
-			e.cursor -= 1
-			e.bra = e.cursor
-			e.replace("i")
-			break
-		lab3_6_37:
 			e.cursor = e.limit - v_8
 			if e.cursor <= e.back || e.word[e.cursor-1] != 'ç' {
 				e.cursor = e.limit - v_7
@@ -895,53 +756,46 @@ var french_a_0 = []among{
 	{"col", -1, -1, nil}, {"ni", -1, 1, nil}, {"par", -1, -1, nil}, {"tap", -1, -1, nil},
 }
 var french_a_1 = []among{
-	{"", -1, 7, nil}, {"H", 0, 6, nil}, {"He", 1, 4, nil}, {"Hi", 1, 5, nil}, {"I", 0, 1, nil}, {"U", 0, 2, nil},
-	{"Y", 0, 3, nil},
+	{"", -1, 7, nil}, {"H", 0, 6, nil}, {"He", 1, 4, nil}, {"Hi", 1, 5, nil}, {"I", 0, 1, nil}, {"U", 0, 2, nil}, {"Y", 0, 3, nil},
 }
 var french_a_2 = []among{
-	{"iqU", -1, 3, nil}, {"abl", -1, 3, nil}, {"Ièr", -1, 4, nil}, {"ièr", -1, 4, nil}, {"eus", -1, 2, nil},
-	{"iv", -1, 1, nil},
+	{"iqU", -1, 3, nil}, {"abl", -1, 3, nil}, {"Ièr", -1, 4, nil}, {"ièr", -1, 4, nil}, {"eus", -1, 2, nil}, {"iv", -1, 1, nil},
 }
 var french_a_3 = []among{
 	{"ic", -1, 2, nil}, {"abil", -1, 1, nil}, {"iv", -1, 3, nil},
 }
 var french_a_4 = []among{
-	{"iqUe", -1, 1, nil}, {"atrice", -1, 2, nil}, {"ance", -1, 1, nil}, {"ence", -1, 5, nil}, {"logie", -1, 3, nil},
-	{"able", -1, 1, nil}, {"isme", -1, 1, nil}, {"euse", -1, 12, nil}, {"iste", -1, 1, nil}, {"ive", -1, 8, nil},
-	{"if", -1, 8, nil}, {"usion", -1, 4, nil}, {"ation", -1, 2, nil}, {"ution", -1, 4, nil}, {"ateur", -1, 2, nil},
-	{"iqUes", -1, 1, nil}, {"atrices", -1, 2, nil}, {"ances", -1, 1, nil}, {"ences", -1, 5, nil}, {"logies", -1, 3, nil},
-	{"ables", -1, 1, nil}, {"ismes", -1, 1, nil}, {"euses", -1, 12, nil}, {"istes", -1, 1, nil}, {"ives", -1, 8, nil},
-	{"ifs", -1, 8, nil}, {"usions", -1, 4, nil}, {"ations", -1, 2, nil}, {"utions", -1, 4, nil}, {"ateurs", -1, 2, nil},
-	{"ments", -1, 16, nil}, {"ements", 30, 6, nil}, {"issements", 31, 13, nil}, {"ités", -1, 7, nil}, {"ment", -1, 16, nil},
-	{"ement", 34, 6, nil}, {"issement", 35, 13, nil}, {"amment", 34, 14, nil}, {"emment", 34, 15, nil}, {"aux", -1, 10, nil},
-	{"eaux", 39, 9, nil}, {"eux", -1, 1, nil}, {"oux", -1, 11, nil}, {"ité", -1, 7, nil},
+	{"iqUe", -1, 1, nil}, {"atrice", -1, 2, nil}, {"ance", -1, 1, nil}, {"ence", -1, 5, nil}, {"logie", -1, 3, nil}, {"able", -1, 1, nil},
+	{"isme", -1, 1, nil}, {"euse", -1, 12, nil}, {"iste", -1, 1, nil}, {"ive", -1, 8, nil}, {"if", -1, 8, nil}, {"usion", -1, 4, nil},
+	{"ation", -1, 2, nil}, {"ution", -1, 4, nil}, {"ateur", -1, 2, nil}, {"iqUes", -1, 1, nil}, {"atrices", -1, 2, nil}, {"ances", -1, 1, nil},
+	{"ences", -1, 5, nil}, {"logies", -1, 3, nil}, {"ables", -1, 1, nil}, {"ismes", -1, 1, nil}, {"euses", -1, 12, nil}, {"istes", -1, 1, nil},
+	{"ives", -1, 8, nil}, {"ifs", -1, 8, nil}, {"usions", -1, 4, nil}, {"ations", -1, 2, nil}, {"utions", -1, 4, nil}, {"ateurs", -1, 2, nil},
+	{"ments", -1, 16, nil}, {"ements", 30, 6, nil}, {"issements", 31, 13, nil}, {"ités", -1, 7, nil}, {"ment", -1, 16, nil}, {"ement", 34, 6, nil},
+	{"issement", 35, 13, nil}, {"amment", 34, 14, nil}, {"emment", 34, 15, nil}, {"aux", -1, 10, nil}, {"eaux", 39, 9, nil}, {"eux", -1, 1, nil},
+	{"oux", -1, 11, nil}, {"ité", -1, 7, nil},
 }
 var french_a_5 = []among{
-	{"ira", -1, 1, nil}, {"ie", -1, 1, nil}, {"isse", -1, 1, nil}, {"issante", -1, 1, nil}, {"i", -1, 1, nil},
-	{"irai", 4, 1, nil}, {"ir", -1, 1, nil}, {"iras", -1, 1, nil}, {"ies", -1, 1, nil}, {"îmes", -1, 1, nil},
-	{"isses", -1, 1, nil}, {"issantes", -1, 1, nil}, {"îtes", -1, 1, nil}, {"is", -1, 1, nil}, {"irais", 13, 1, nil},
-	{"issais", 13, 1, nil}, {"irions", -1, 1, nil}, {"issions", -1, 1, nil}, {"irons", -1, 1, nil}, {"issons", -1, 1, nil},
-	{"issants", -1, 1, nil}, {"it", -1, 1, nil}, {"irait", 21, 1, nil}, {"issait", 21, 1, nil}, {"issant", -1, 1, nil},
-	{"iraIent", -1, 1, nil}, {"issaIent", -1, 1, nil}, {"irent", -1, 1, nil}, {"issent", -1, 1, nil}, {"iront", -1, 1, nil},
-	{"ît", -1, 1, nil}, {"iriez", -1, 1, nil}, {"issiez", -1, 1, nil}, {"irez", -1, 1, nil}, {"issez", -1, 1, nil},
+	{"ira", -1, 1, nil}, {"ie", -1, 1, nil}, {"isse", -1, 1, nil}, {"issante", -1, 1, nil}, {"i", -1, 1, nil}, {"irai", 4, 1, nil}, {"ir", -1, 1, nil},
+	{"iras", -1, 1, nil}, {"ies", -1, 1, nil}, {"îmes", -1, 1, nil}, {"isses", -1, 1, nil}, {"issantes", -1, 1, nil}, {"îtes", -1, 1, nil},
+	{"is", -1, 1, nil}, {"irais", 13, 1, nil}, {"issais", 13, 1, nil}, {"irions", -1, 1, nil}, {"issions", -1, 1, nil}, {"irons", -1, 1, nil},
+	{"issons", -1, 1, nil}, {"issants", -1, 1, nil}, {"it", -1, 1, nil}, {"irait", 21, 1, nil}, {"issait", 21, 1, nil}, {"issant", -1, 1, nil},
+	{"iraIent", -1, 1, nil}, {"issaIent", -1, 1, nil}, {"irent", -1, 1, nil}, {"issent", -1, 1, nil}, {"iront", -1, 1, nil}, {"ît", -1, 1, nil},
+	{"iriez", -1, 1, nil}, {"issiez", -1, 1, nil}, {"irez", -1, 1, nil}, {"issez", -1, 1, nil},
 }
 var french_a_6 = []among{
 	{"al", -1, 1, nil}, {"épl", -1, -1, nil}, {"auv", -1, -1, nil},
 }
 var french_a_7 = []among{
-	{"a", -1, 3, nil}, {"era", 0, 2, nil}, {"aise", -1, 4, nil}, {"asse", -1, 3, nil}, {"ante", -1, 3, nil},
-	{"ée", -1, 2, nil}, {"ai", -1, 3, nil}, {"erai", 6, 2, nil}, {"er", -1, 2, nil}, {"as", -1, 3, nil},
-	{"eras", 9, 2, nil}, {"âmes", -1, 3, nil}, {"aises", -1, 4, nil}, {"asses", -1, 3, nil}, {"antes", -1, 3, nil},
-	{"âtes", -1, 3, nil}, {"ées", -1, 2, nil}, {"ais", -1, 4, nil}, {"eais", 17, 2, nil}, {"erais", 17, 2, nil},
-	{"ions", -1, 1, nil}, {"erions", 20, 2, nil}, {"assions", 20, 3, nil}, {"erons", -1, 2, nil}, {"ants", -1, 3, nil},
-	{"és", -1, 2, nil}, {"ait", -1, 3, nil}, {"erait", 26, 2, nil}, {"ant", -1, 3, nil}, {"aIent", -1, 3, nil},
-	{"eraIent", 29, 2, nil}, {"èrent", -1, 2, nil}, {"assent", -1, 3, nil}, {"eront", -1, 2, nil}, {"ât", -1, 3, nil},
-	{"ez", -1, 2, nil}, {"iez", 35, 2, nil}, {"eriez", 36, 2, nil}, {"assiez", 36, 3, nil}, {"erez", 35, 2, nil},
-	{"é", -1, 2, nil},
+	{"a", -1, 3, nil}, {"era", 0, 2, nil}, {"aise", -1, 4, nil}, {"asse", -1, 3, nil}, {"ante", -1, 3, nil}, {"ée", -1, 2, nil}, {"ai", -1, 3, nil},
+	{"erai", 6, 2, nil}, {"er", -1, 2, nil}, {"as", -1, 3, nil}, {"eras", 9, 2, nil}, {"âmes", -1, 3, nil}, {"aises", -1, 4, nil}, {"asses", -1, 3, nil},
+	{"antes", -1, 3, nil}, {"âtes", -1, 3, nil}, {"ées", -1, 2, nil}, {"ais", -1, 4, nil}, {"eais", 17, 2, nil}, {"erais", 17, 2, nil},
+	{"ions", -1, 1, nil}, {"erions", 20, 2, nil}, {"assions", 20, 3, nil}, {"erons", -1, 2, nil}, {"ants", -1, 3, nil}, {"és", -1, 2, nil},
+	{"ait", -1, 3, nil}, {"erait", 26, 2, nil}, {"ant", -1, 3, nil}, {"aIent", -1, 3, nil}, {"eraIent", 29, 2, nil}, {"èrent", -1, 2, nil},
+	{"assent", -1, 3, nil}, {"eront", -1, 2, nil}, {"ât", -1, 3, nil}, {"ez", -1, 2, nil}, {"iez", 35, 2, nil}, {"eriez", 36, 2, nil},
+	{"assiez", 36, 3, nil}, {"erez", 35, 2, nil}, {"é", -1, 2, nil},
 }
 var french_a_8 = []among{
-	{"e", -1, 3, nil}, {"Ière", 0, 2, nil}, {"ière", 0, 2, nil}, {"ion", -1, 1, nil}, {"Ier", -1, 2, nil},
-	{"ier", -1, 2, nil},
+	{"e", -1, 3, nil}, {"Ière", 0, 2, nil}, {"ière", 0, 2, nil}, {"ion", -1, 1, nil}, {"Ier", -1, 2, nil}, {"ier", -1, 2, nil},
 }
 var french_a_9 = []among{
 	{"ell", -1, -1, nil}, {"eill", -1, -1, nil}, {"enn", -1, -1, nil}, {"onn", -1, -1, nil}, {"ett", -1, -1, nil},

@@ -4,12 +4,7 @@
 package snowball
 
 func german_prelude(e *env) bool {
-	var among_var int
-	var v_1 int
-	var v_2 int
-	var v_3 int
-	var v_4 int
-	var v_5 int
+	var among_var, v_1, v_2, v_3, v_4, v_5 int
 	v_1 = e.cursor
 	for {
 		v_2 = e.cursor
@@ -21,24 +16,12 @@ func german_prelude(e *env) bool {
 			e.bra = e.cursor
 			for {
 				v_4 = e.cursor
-				if e.cursor == e.limit || e.word[e.cursor] != 'u' {
-					goto lab2_12_11
+				if e.letter('u') && e.ketHere() && e.in(german_g_v) {
+					e.replace("U")
+					break
 				}
-				e.cursor += 1
-				e.ket = e.cursor
-				if !e.in(german_g_v) {
-					goto lab2_12_11
-				}
-				e.replace("U")
-				break
-			lab2_12_11:
 				e.cursor = v_4
-				if e.cursor == e.limit || e.word[e.cursor] != 'y' {
-					goto lab1_12_5
-				}
-				e.cursor += 1
-				e.ket = e.cursor
-				if !e.in(german_g_v) {
+				if !e.letter('y') || !e.ketHere() || !e.in(german_g_v) {
 					goto lab1_12_5
 				}
 				e.replace("Y")
@@ -48,10 +31,9 @@ func german_prelude(e *env) bool {
 			break
 		lab1_12_5:
 			e.cursor = v_3
-			if e.cursor >= e.limit {
+			if !e.next() {
 				goto lab0_12_3
 			}
-			e.cursor += 1
 		}
 		continue
 	lab0_12_3:
@@ -76,11 +58,8 @@ func german_prelude(e *env) bool {
 					if among_var == 4 {
 						e.replace("ü")
 					} else {
-						if among_var == 5 {
-							if e.cursor >= e.limit {
-								goto lab0_12_51
-							}
-							e.cursor += 1
+						if among_var == 5 && !e.next() {
+							goto lab0_12_51
 						}
 					}
 				}
@@ -95,8 +74,7 @@ func german_prelude(e *env) bool {
 }
 
 func german_mark_regions(e *env) bool {
-	var I_x int
-	var v_1 int
+	var I_x, v_1 int
 	e.I_p1 = e.limit
 	e.I_p2 = e.limit
 	v_1 = e.cursor
@@ -115,11 +93,9 @@ func german_mark_regions(e *env) bool {
 	}
 	e.cursor += 1
 	e.I_p1 = e.cursor
-	if e.I_p1 >= I_x {
-		goto lab0_17_18
+	if e.I_p1 < I_x {
+		e.I_p1 = I_x
 	}
-	e.I_p1 = I_x
-lab0_17_18:
 	if !e.goOut(german_g_v) {
 		return false
 	}
@@ -133,8 +109,7 @@ lab0_17_18:
 }
 
 func german_postlude(e *env) bool {
-	var among_var int
-	var v_1 int
+	var among_var, v_1 int
 	for {
 		v_1 = e.cursor
 		e.bra = e.cursor
@@ -152,10 +127,9 @@ func german_postlude(e *env) bool {
 					if among_var == 4 {
 						e.replace("o")
 					} else {
-						if e.cursor >= e.limit {
+						if !e.next() {
 							goto lab0_13_2
 						}
-						e.cursor += 1
 					}
 				}
 			}
@@ -177,21 +151,10 @@ func german_R2(e *env) bool {
 }
 
 func german_standard_suffix(e *env) bool {
-	var among_var int
-	var v_1 int
-	var v_10 int
-	var v_2 int
-	var v_3 int
-	var v_4 int
-	var v_5 int
-	var v_6 int
-	var v_7 int
-	var v_8 int
-	var v_9 int
+	var among_var, v_1, v_10, v_2, v_3, v_4, v_5, v_6, v_7, v_8, v_9 int
 	v_1 = e.limit - e.cursor
 	e.ket = e.cursor
-	among_var = e.findBack(german_a_2)
-	if among_var == 0 {
+	if among_var = e.findBack(german_a_2); among_var == 0 {
 		goto lab0_20_1
 	}
 	e.bra = e.cursor
@@ -199,11 +162,9 @@ func german_standard_suffix(e *env) bool {
 		goto lab0_20_1
 	}
 	if among_var == 1 {
-		if !e.eqBack("syst") {
-			goto lab1_20_11
+		if e.eqBack("syst") {
+			goto lab0_20_1
 		}
-		goto lab0_20_1
-	lab1_20_11:
 		e.remove()
 	} else {
 		if among_var == 2 {
@@ -241,8 +202,7 @@ lab0_20_1:
 	e.cursor = e.limit - v_1
 	v_3 = e.limit - e.cursor
 	e.ket = e.cursor
-	among_var = e.findBack(german_a_4)
-	if among_var == 0 {
+	if among_var = e.findBack(german_a_4); among_var == 0 {
 		goto lab0_20_52
 	}
 	e.bra = e.cursor
@@ -253,10 +213,7 @@ lab0_20_1:
 		e.remove()
 	} else {
 		if among_var == 2 {
-			if !e.inBack(german_g_st_ending) {
-				goto lab0_20_52
-			}
-			if e.cursor-3 < e.back {
+			if !e.inBack(german_g_st_ending) || e.cursor-3 < e.back {
 				goto lab0_20_52
 			}
 			e.cursor -= 3
@@ -268,11 +225,9 @@ lab0_20_1:
 			}
 			e.cursor = e.limit - v_4
 			v_5 = e.limit - e.cursor
-			if e.findBack(german_a_3) == 0 {
-				goto lab1_20_80
+			if e.findBack(german_a_3) != 0 {
+				goto lab0_20_52
 			}
-			goto lab0_20_52
-		lab1_20_80:
 			e.cursor = e.limit - v_5
 			e.remove()
 		}
@@ -281,8 +236,7 @@ lab0_20_52:
 	e.cursor = e.limit - v_3
 	v_6 = e.limit - e.cursor
 	e.ket = e.cursor
-	among_var = e.findBack(german_a_6)
-	if among_var == 0 {
+	if among_var = e.findBack(german_a_6); among_var == 0 {
 		goto lab0_20_92
 	}
 	e.bra = e.cursor
@@ -298,13 +252,10 @@ lab0_20_52:
 			goto lab1_20_104
 		}
 		e.bra = e.cursor
-		if e.cursor <= e.back || e.word[e.cursor-1] != 'e' {
-			goto lab2_20_110
+		if e.letterBack('e') {
+			e.cursor = e.limit - v_7
+			goto lab1_20_104
 		}
-		e.cursor -= 1
-		e.cursor = e.limit - v_7
-		goto lab1_20_104
-	lab2_20_110:
 		if !german_R2(e) {
 			e.cursor = e.limit - v_7
 			goto lab1_20_104
@@ -313,12 +264,9 @@ lab0_20_52:
 	lab1_20_104:
 	} else {
 		if among_var == 2 {
-			if e.cursor <= e.back || e.word[e.cursor-1] != 'e' {
-				goto lab1_20_125
+			if e.letterBack('e') {
+				goto lab0_20_92
 			}
-			e.cursor -= 1
-			goto lab0_20_92
-		lab1_20_125:
 			e.remove()
 		} else {
 			if among_var == 3 {
@@ -326,11 +274,9 @@ lab0_20_52:
 				v_8 = e.limit - e.cursor
 				e.ket = e.cursor
 				for {
-					if !e.eqBack("er") {
-						goto lab2_20_138
+					if e.eqBack("er") {
+						break
 					}
-					break
-				lab2_20_138:
 					if !e.eqBack("en") {
 						e.cursor = e.limit - v_8
 						goto lab1_20_136
@@ -366,27 +312,15 @@ lab0_20_92:
 	e.cursor = e.limit - v_6
 	v_10 = e.limit - e.cursor
 	e.ket = e.cursor
-	if e.findBack(german_a_7) == 0 {
-		goto lab0_20_177
+	if e.findBack(german_a_7) != 0 && e.braHere() && e.previous() && e.cursor > e.back {
+		e.remove()
 	}
-	e.bra = e.cursor
-	if e.cursor <= e.back {
-		goto lab0_20_177
-	}
-	e.cursor -= 1
-	if e.cursor <= e.back {
-		goto lab0_20_177
-	}
-	e.remove()
-lab0_20_177:
 	e.cursor = e.limit - v_10
 	return true
 }
 
 func german_stem(e *env) bool {
-	var v_1 int
-	var v_2 int
-	var v_3 int
+	var v_1, v_2, v_3 int
 	v_1 = e.cursor
 	german_prelude(e)
 	e.cursor = v_1
@@ -415,8 +349,8 @@ var german_a_1 = []among{
 	{"", -1, 5, nil}, {"U", 0, 2, nil}, {"Y", 0, 1, nil}, {"ä", 0, 3, nil}, {"ö", 0, 4, nil}, {"ü", 0, 2, nil},
 }
 var german_a_2 = []among{
-	{"e", -1, 3, nil}, {"em", -1, 1, nil}, {"en", -1, 3, nil}, {"erinnen", 2, 2, nil}, {"erin", -1, 2, nil},
-	{"ln", -1, 5, nil}, {"ern", -1, 2, nil}, {"er", -1, 2, nil}, {"s", -1, 4, nil}, {"es", 8, 3, nil}, {"lns", 8, 5, nil},
+	{"e", -1, 3, nil}, {"em", -1, 1, nil}, {"en", -1, 3, nil}, {"erinnen", 2, 2, nil}, {"erin", -1, 2, nil}, {"ln", -1, 5, nil}, {"ern", -1, 2, nil},
+	{"er", -1, 2, nil}, {"s", -1, 4, nil}, {"es", 8, 3, nil}, {"lns", 8, 5, nil},
 }
 var german_a_3 = []among{
 	{"tick", -1, -1, nil}, {"plan", -1, -1, nil}, {"geordn", -1, -1, nil}, {"intern", -1, -1, nil}, {"tr", -1, -1, nil},
@@ -428,8 +362,8 @@ var german_a_5 = []among{
 	{"ig", -1, 1, nil}, {"lich", -1, 1, nil},
 }
 var german_a_6 = []among{
-	{"end", -1, 1, nil}, {"ig", -1, 2, nil}, {"ung", -1, 1, nil}, {"lich", -1, 3, nil}, {"isch", -1, 2, nil},
-	{"ik", -1, 2, nil}, {"heit", -1, 3, nil}, {"keit", -1, 4, nil},
+	{"end", -1, 1, nil}, {"ig", -1, 2, nil}, {"ung", -1, 1, nil}, {"lich", -1, 3, nil}, {"isch", -1, 2, nil}, {"ik", -1, 2, nil}, {"heit", -1, 3, nil},
+	{"keit", -1, 4, nil},
 }
 var german_a_7 = []among{
 	{"'", -1, 1, nil}, {"'sch", -1, 1, nil}, {"'s", -1, 1, nil},

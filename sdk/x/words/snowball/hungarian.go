@@ -4,24 +4,19 @@
 package snowball
 
 func hungarian_mark_regions(e *env) bool {
-	var v_1 int
-	var v_2 int
+	var v_1, v_2 int
 	e.I_p1 = e.limit
 	for {
 		v_1 = e.cursor
-		if !e.in(hungarian_g_v) {
-			goto lab0_17_3
+		if e.in(hungarian_g_v) {
+			v_2 = e.cursor
+			if e.goIn(hungarian_g_v) {
+				e.cursor += 1
+				e.I_p1 = e.cursor
+			}
+			e.cursor = v_2
+			break
 		}
-		v_2 = e.cursor
-		if !e.goIn(hungarian_g_v) {
-			goto lab1_17_7
-		}
-		e.cursor += 1
-		e.I_p1 = e.cursor
-	lab1_17_7:
-		e.cursor = v_2
-		break
-	lab0_17_3:
 		e.cursor = v_1
 		if !e.goOut(hungarian_g_v) {
 			return false
@@ -40,8 +35,7 @@ func hungarian_R1(e *env) bool {
 func hungarian_v_ending(e *env) bool {
 	var among_var int
 	e.ket = e.cursor
-	among_var = e.findBack(hungarian_a_0)
-	if among_var == 0 {
+	if among_var = e.findBack(hungarian_a_0); among_var == 0 {
 		return false
 	}
 	e.bra = e.cursor
@@ -63,15 +57,9 @@ func hungarian_double(e *env) bool {
 }
 
 func hungarian_undouble(e *env) bool {
-	if e.cursor <= e.back {
+	if !e.previous() || !e.ketHere() || !e.previous() {
 		return false
 	}
-	e.cursor -= 1
-	e.ket = e.cursor
-	if e.cursor <= e.back {
-		return false
-	}
-	e.cursor -= 1
 	e.bra = e.cursor
 	e.remove()
 	return true
@@ -79,14 +67,7 @@ func hungarian_undouble(e *env) bool {
 
 func hungarian_instrum(e *env) bool {
 	e.ket = e.cursor
-	if e.findBack(hungarian_a_2) == 0 {
-		return false
-	}
-	e.bra = e.cursor
-	if !hungarian_R1(e) {
-		return false
-	}
-	if !hungarian_double(e) {
+	if e.findBack(hungarian_a_2) == 0 || !e.braHere() || !hungarian_R1(e) || !hungarian_double(e) {
 		return false
 	}
 	e.remove()
@@ -95,11 +76,7 @@ func hungarian_instrum(e *env) bool {
 
 func hungarian_case(e *env) bool {
 	e.ket = e.cursor
-	if e.findBack(hungarian_a_3) == 0 {
-		return false
-	}
-	e.bra = e.cursor
-	if !hungarian_R1(e) {
+	if e.findBack(hungarian_a_3) == 0 || !e.braHere() || !hungarian_R1(e) {
 		return false
 	}
 	e.remove()
@@ -109,8 +86,7 @@ func hungarian_case(e *env) bool {
 func hungarian_case_special(e *env) bool {
 	var among_var int
 	e.ket = e.cursor
-	among_var = e.findBack(hungarian_a_4)
-	if among_var == 0 {
+	if among_var = e.findBack(hungarian_a_4); among_var == 0 {
 		return false
 	}
 	e.bra = e.cursor
@@ -124,8 +100,7 @@ func hungarian_case_special(e *env) bool {
 func hungarian_case_other(e *env) bool {
 	var among_var int
 	e.ket = e.cursor
-	among_var = e.findBack(hungarian_a_5)
-	if among_var == 0 {
+	if among_var = e.findBack(hungarian_a_5); among_var == 0 {
 		return false
 	}
 	e.bra = e.cursor
@@ -138,14 +113,7 @@ func hungarian_case_other(e *env) bool {
 
 func hungarian_factive(e *env) bool {
 	e.ket = e.cursor
-	if e.findBack(hungarian_a_6) == 0 {
-		return false
-	}
-	e.bra = e.cursor
-	if !hungarian_R1(e) {
-		return false
-	}
-	if !hungarian_double(e) {
+	if e.findBack(hungarian_a_6) == 0 || !e.braHere() || !hungarian_R1(e) || !hungarian_double(e) {
 		return false
 	}
 	e.remove()
@@ -155,8 +123,7 @@ func hungarian_factive(e *env) bool {
 func hungarian_plural(e *env) bool {
 	var among_var int
 	e.ket = e.cursor
-	among_var = e.findBack(hungarian_a_7)
-	if among_var == 0 {
+	if among_var = e.findBack(hungarian_a_7); among_var == 0 {
 		return false
 	}
 	e.bra = e.cursor
@@ -170,8 +137,7 @@ func hungarian_plural(e *env) bool {
 func hungarian_owned(e *env) bool {
 	var among_var int
 	e.ket = e.cursor
-	among_var = e.findBack(hungarian_a_8)
-	if among_var == 0 {
+	if among_var = e.findBack(hungarian_a_8); among_var == 0 {
 		return false
 	}
 	e.bra = e.cursor
@@ -185,8 +151,7 @@ func hungarian_owned(e *env) bool {
 func hungarian_sing_owner(e *env) bool {
 	var among_var int
 	e.ket = e.cursor
-	among_var = e.findBack(hungarian_a_9)
-	if among_var == 0 {
+	if among_var = e.findBack(hungarian_a_9); among_var == 0 {
 		return false
 	}
 	e.bra = e.cursor
@@ -200,8 +165,7 @@ func hungarian_sing_owner(e *env) bool {
 func hungarian_plur_owner(e *env) bool {
 	var among_var int
 	e.ket = e.cursor
-	among_var = e.findBack(hungarian_a_10)
-	if among_var == 0 {
+	if among_var = e.findBack(hungarian_a_10); among_var == 0 {
 		return false
 	}
 	e.bra = e.cursor
@@ -213,16 +177,7 @@ func hungarian_plur_owner(e *env) bool {
 }
 
 func hungarian_stem(e *env) bool {
-	var v_1 int
-	var v_10 int
-	var v_2 int
-	var v_3 int
-	var v_4 int
-	var v_5 int
-	var v_6 int
-	var v_7 int
-	var v_8 int
-	var v_9 int
+	var v_1, v_10, v_2, v_3, v_4, v_5, v_6, v_7, v_8, v_9 int
 	v_1 = e.cursor
 	hungarian_mark_regions(e)
 	e.cursor = v_1
@@ -266,66 +221,58 @@ var hungarian_a_0 = []among{
 }
 var hungarian_as_0 = [...]string{"a", "e"}
 var hungarian_a_1 = []among{
-	{"bb", -1, -1, nil}, {"cc", -1, -1, nil}, {"dd", -1, -1, nil}, {"ff", -1, -1, nil}, {"gg", -1, -1, nil},
-	{"jj", -1, -1, nil}, {"kk", -1, -1, nil}, {"ll", -1, -1, nil}, {"mm", -1, -1, nil}, {"nn", -1, -1, nil},
-	{"pp", -1, -1, nil}, {"rr", -1, -1, nil}, {"ccs", -1, -1, nil}, {"ss", -1, -1, nil}, {"zzs", -1, -1, nil},
-	{"tt", -1, -1, nil}, {"vv", -1, -1, nil}, {"ggy", -1, -1, nil}, {"lly", -1, -1, nil}, {"nny", -1, -1, nil},
-	{"tty", -1, -1, nil}, {"ssz", -1, -1, nil}, {"zz", -1, -1, nil},
+	{"bb", -1, -1, nil}, {"cc", -1, -1, nil}, {"dd", -1, -1, nil}, {"ff", -1, -1, nil}, {"gg", -1, -1, nil}, {"jj", -1, -1, nil}, {"kk", -1, -1, nil},
+	{"ll", -1, -1, nil}, {"mm", -1, -1, nil}, {"nn", -1, -1, nil}, {"pp", -1, -1, nil}, {"rr", -1, -1, nil}, {"ccs", -1, -1, nil}, {"ss", -1, -1, nil},
+	{"zzs", -1, -1, nil}, {"tt", -1, -1, nil}, {"vv", -1, -1, nil}, {"ggy", -1, -1, nil}, {"lly", -1, -1, nil}, {"nny", -1, -1, nil}, {"tty", -1, -1, nil},
+	{"ssz", -1, -1, nil}, {"zz", -1, -1, nil},
 }
 var hungarian_a_2 = []among{
 	{"al", -1, 1, nil}, {"el", -1, 1, nil},
 }
 var hungarian_a_3 = []among{
-	{"ba", -1, -1, nil}, {"ra", -1, -1, nil}, {"be", -1, -1, nil}, {"re", -1, -1, nil}, {"ig", -1, -1, nil},
-	{"nak", -1, -1, nil}, {"nek", -1, -1, nil}, {"val", -1, -1, nil}, {"vel", -1, -1, nil}, {"ul", -1, -1, nil},
-	{"nál", -1, -1, nil}, {"nél", -1, -1, nil}, {"ból", -1, -1, nil}, {"ról", -1, -1, nil}, {"tól", -1, -1, nil},
-	{"ül", -1, -1, nil}, {"ből", -1, -1, nil}, {"ről", -1, -1, nil}, {"től", -1, -1, nil}, {"n", -1, -1, nil},
-	{"an", 19, -1, nil}, {"ban", 20, -1, nil}, {"en", 19, -1, nil}, {"ben", 22, -1, nil}, {"képpen", 22, -1, nil},
-	{"on", 19, -1, nil}, {"ön", 19, -1, nil}, {"képp", -1, -1, nil}, {"kor", -1, -1, nil}, {"t", -1, -1, nil},
-	{"at", 29, -1, nil}, {"et", 29, -1, nil}, {"ként", 29, -1, nil}, {"anként", 32, -1, nil}, {"enként", 32, -1, nil},
-	{"onként", 32, -1, nil}, {"ot", 29, -1, nil}, {"ért", 29, -1, nil}, {"öt", 29, -1, nil}, {"hez", -1, -1, nil},
-	{"hoz", -1, -1, nil}, {"höz", -1, -1, nil}, {"vá", -1, -1, nil}, {"vé", -1, -1, nil},
+	{"ba", -1, -1, nil}, {"ra", -1, -1, nil}, {"be", -1, -1, nil}, {"re", -1, -1, nil}, {"ig", -1, -1, nil}, {"nak", -1, -1, nil}, {"nek", -1, -1, nil},
+	{"val", -1, -1, nil}, {"vel", -1, -1, nil}, {"ul", -1, -1, nil}, {"nál", -1, -1, nil}, {"nél", -1, -1, nil}, {"ból", -1, -1, nil},
+	{"ról", -1, -1, nil}, {"tól", -1, -1, nil}, {"ül", -1, -1, nil}, {"ből", -1, -1, nil}, {"ről", -1, -1, nil}, {"től", -1, -1, nil},
+	{"n", -1, -1, nil}, {"an", 19, -1, nil}, {"ban", 20, -1, nil}, {"en", 19, -1, nil}, {"ben", 22, -1, nil}, {"képpen", 22, -1, nil},
+	{"on", 19, -1, nil}, {"ön", 19, -1, nil}, {"képp", -1, -1, nil}, {"kor", -1, -1, nil}, {"t", -1, -1, nil}, {"at", 29, -1, nil}, {"et", 29, -1, nil},
+	{"ként", 29, -1, nil}, {"anként", 32, -1, nil}, {"enként", 32, -1, nil}, {"onként", 32, -1, nil}, {"ot", 29, -1, nil}, {"ért", 29, -1, nil},
+	{"öt", 29, -1, nil}, {"hez", -1, -1, nil}, {"hoz", -1, -1, nil}, {"höz", -1, -1, nil}, {"vá", -1, -1, nil}, {"vé", -1, -1, nil},
 }
 var hungarian_a_4 = []among{
 	{"án", -1, 2, nil}, {"én", -1, 1, nil}, {"ánként", -1, 2, nil},
 }
 var hungarian_as_4 = [...]string{"e", "a"}
 var hungarian_a_5 = []among{
-	{"stul", -1, 1, nil}, {"astul", 0, 1, nil}, {"ástul", 0, 2, nil}, {"stül", -1, 1, nil}, {"estül", 3, 1, nil},
-	{"éstül", 3, 3, nil},
+	{"stul", -1, 1, nil}, {"astul", 0, 1, nil}, {"ástul", 0, 2, nil}, {"stül", -1, 1, nil}, {"estül", 3, 1, nil}, {"éstül", 3, 3, nil},
 }
 var hungarian_as_5 = [...]string{"", "a", "e"}
 var hungarian_a_6 = []among{
 	{"á", -1, 1, nil}, {"é", -1, 1, nil},
 }
 var hungarian_a_7 = []among{
-	{"k", -1, 3, nil}, {"ak", 0, 3, nil}, {"ek", 0, 3, nil}, {"ok", 0, 3, nil}, {"ák", 0, 1, nil}, {"ék", 0, 2, nil},
-	{"ök", 0, 3, nil},
+	{"k", -1, 3, nil}, {"ak", 0, 3, nil}, {"ek", 0, 3, nil}, {"ok", 0, 3, nil}, {"ák", 0, 1, nil}, {"ék", 0, 2, nil}, {"ök", 0, 3, nil},
 }
 var hungarian_as_7 = [...]string{"a", "e", ""}
 var hungarian_a_8 = []among{
-	{"éi", -1, 1, nil}, {"áéi", 0, 3, nil}, {"ééi", 0, 2, nil}, {"é", -1, 1, nil}, {"ké", 3, 1, nil}, {"aké", 4, 1, nil},
-	{"eké", 4, 1, nil}, {"oké", 4, 1, nil}, {"áké", 4, 3, nil}, {"éké", 4, 2, nil}, {"öké", 4, 1, nil}, {"éé", 3, 2, nil},
+	{"éi", -1, 1, nil}, {"áéi", 0, 3, nil}, {"ééi", 0, 2, nil}, {"é", -1, 1, nil}, {"ké", 3, 1, nil}, {"aké", 4, 1, nil}, {"eké", 4, 1, nil},
+	{"oké", 4, 1, nil}, {"áké", 4, 3, nil}, {"éké", 4, 2, nil}, {"öké", 4, 1, nil}, {"éé", 3, 2, nil},
 }
 var hungarian_as_8 = [...]string{"", "e", "a"}
 var hungarian_a_9 = []among{
-	{"a", -1, 1, nil}, {"ja", 0, 1, nil}, {"d", -1, 1, nil}, {"ad", 2, 1, nil}, {"ed", 2, 1, nil}, {"od", 2, 1, nil},
-	{"ád", 2, 2, nil}, {"éd", 2, 3, nil}, {"öd", 2, 1, nil}, {"e", -1, 1, nil}, {"je", 9, 1, nil}, {"nk", -1, 1, nil},
-	{"unk", 11, 1, nil}, {"ánk", 11, 2, nil}, {"énk", 11, 3, nil}, {"ünk", 11, 1, nil}, {"uk", -1, 1, nil},
-	{"juk", 16, 1, nil}, {"ájuk", 17, 2, nil}, {"ük", -1, 1, nil}, {"jük", 19, 1, nil}, {"éjük", 20, 3, nil},
-	{"m", -1, 1, nil}, {"am", 22, 1, nil}, {"em", 22, 1, nil}, {"om", 22, 1, nil}, {"ám", 22, 2, nil}, {"ém", 22, 3, nil},
+	{"a", -1, 1, nil}, {"ja", 0, 1, nil}, {"d", -1, 1, nil}, {"ad", 2, 1, nil}, {"ed", 2, 1, nil}, {"od", 2, 1, nil}, {"ád", 2, 2, nil},
+	{"éd", 2, 3, nil}, {"öd", 2, 1, nil}, {"e", -1, 1, nil}, {"je", 9, 1, nil}, {"nk", -1, 1, nil}, {"unk", 11, 1, nil}, {"ánk", 11, 2, nil},
+	{"énk", 11, 3, nil}, {"ünk", 11, 1, nil}, {"uk", -1, 1, nil}, {"juk", 16, 1, nil}, {"ájuk", 17, 2, nil}, {"ük", -1, 1, nil}, {"jük", 19, 1, nil},
+	{"éjük", 20, 3, nil}, {"m", -1, 1, nil}, {"am", 22, 1, nil}, {"em", 22, 1, nil}, {"om", 22, 1, nil}, {"ám", 22, 2, nil}, {"ém", 22, 3, nil},
 	{"o", -1, 1, nil}, {"á", -1, 2, nil}, {"é", -1, 3, nil},
 }
 var hungarian_as_9 = [...]string{"", "a", "e"}
 var hungarian_a_10 = []among{
-	{"id", -1, 1, nil}, {"aid", 0, 1, nil}, {"jaid", 1, 1, nil}, {"eid", 0, 1, nil}, {"jeid", 3, 1, nil},
-	{"áid", 0, 2, nil}, {"éid", 0, 3, nil}, {"i", -1, 1, nil}, {"ai", 7, 1, nil}, {"jai", 8, 1, nil}, {"ei", 7, 1, nil},
-	{"jei", 10, 1, nil}, {"ái", 7, 2, nil}, {"éi", 7, 3, nil}, {"itek", -1, 1, nil}, {"eitek", 14, 1, nil},
-	{"jeitek", 15, 1, nil}, {"éitek", 14, 3, nil}, {"ik", -1, 1, nil}, {"aik", 18, 1, nil}, {"jaik", 19, 1, nil},
-	{"eik", 18, 1, nil}, {"jeik", 21, 1, nil}, {"áik", 18, 2, nil}, {"éik", 18, 3, nil}, {"ink", -1, 1, nil},
-	{"aink", 25, 1, nil}, {"jaink", 26, 1, nil}, {"eink", 25, 1, nil}, {"jeink", 28, 1, nil}, {"áink", 25, 2, nil},
-	{"éink", 25, 3, nil}, {"aitok", -1, 1, nil}, {"jaitok", 32, 1, nil}, {"áitok", -1, 2, nil}, {"im", -1, 1, nil},
-	{"aim", 35, 1, nil}, {"jaim", 36, 1, nil}, {"eim", 35, 1, nil}, {"jeim", 38, 1, nil}, {"áim", 35, 2, nil},
-	{"éim", 35, 3, nil},
+	{"id", -1, 1, nil}, {"aid", 0, 1, nil}, {"jaid", 1, 1, nil}, {"eid", 0, 1, nil}, {"jeid", 3, 1, nil}, {"áid", 0, 2, nil}, {"éid", 0, 3, nil},
+	{"i", -1, 1, nil}, {"ai", 7, 1, nil}, {"jai", 8, 1, nil}, {"ei", 7, 1, nil}, {"jei", 10, 1, nil}, {"ái", 7, 2, nil}, {"éi", 7, 3, nil},
+	{"itek", -1, 1, nil}, {"eitek", 14, 1, nil}, {"jeitek", 15, 1, nil}, {"éitek", 14, 3, nil}, {"ik", -1, 1, nil}, {"aik", 18, 1, nil},
+	{"jaik", 19, 1, nil}, {"eik", 18, 1, nil}, {"jeik", 21, 1, nil}, {"áik", 18, 2, nil}, {"éik", 18, 3, nil}, {"ink", -1, 1, nil}, {"aink", 25, 1, nil},
+	{"jaink", 26, 1, nil}, {"eink", 25, 1, nil}, {"jeink", 28, 1, nil}, {"áink", 25, 2, nil}, {"éink", 25, 3, nil}, {"aitok", -1, 1, nil},
+	{"jaitok", 32, 1, nil}, {"áitok", -1, 2, nil}, {"im", -1, 1, nil}, {"aim", 35, 1, nil}, {"jaim", 36, 1, nil}, {"eim", 35, 1, nil},
+	{"jeim", 38, 1, nil}, {"áim", 35, 2, nil}, {"éim", 35, 3, nil},
 }
 var hungarian_as_10 = [...]string{"", "a", "e"}

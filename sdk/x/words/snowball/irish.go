@@ -36,8 +36,7 @@ lab0_17_4:
 func irish_initial_morph(e *env) bool {
 	var among_var int
 	e.bra = e.cursor
-	among_var = e.find(irish_a_0)
-	if among_var == 0 {
+	if among_var = e.find(irish_a_0); among_var == 0 {
 		return false
 	}
 	e.ket = e.cursor
@@ -56,8 +55,7 @@ func irish_R2(e *env) bool {
 func irish_noun_sfx(e *env) bool {
 	var among_var int
 	e.ket = e.cursor
-	among_var = e.findBack(irish_a_1)
-	if among_var == 0 {
+	if among_var = e.findBack(irish_a_1); among_var == 0 {
 		return false
 	}
 	e.bra = e.cursor
@@ -78,8 +76,7 @@ func irish_noun_sfx(e *env) bool {
 func irish_deriv(e *env) bool {
 	var among_var int
 	e.ket = e.cursor
-	among_var = e.findBack(irish_a_2)
-	if among_var == 0 {
+	if among_var = e.findBack(irish_a_2); among_var == 0 {
 		return false
 	}
 	e.bra = e.cursor
@@ -113,8 +110,7 @@ func irish_deriv(e *env) bool {
 func irish_verb_sfx(e *env) bool {
 	var among_var int
 	e.ket = e.cursor
-	among_var = e.findBack(irish_a_3)
-	if among_var == 0 {
+	if among_var = e.findBack(irish_a_3); among_var == 0 {
 		return false
 	}
 	e.bra = e.cursor
@@ -133,10 +129,7 @@ func irish_verb_sfx(e *env) bool {
 }
 
 func irish_stem(e *env) bool {
-	var v_1 int
-	var v_2 int
-	var v_3 int
-	var v_4 int
+	var v_1, v_2, v_3, v_4 int
 	v_1 = e.cursor
 	irish_initial_morph(e)
 	e.cursor = v_1
@@ -159,29 +152,25 @@ func irish_stem(e *env) bool {
 const irish_g_v = "aeiouáéíóú"
 
 var irish_a_0 = []among{
-	{"b'", -1, 1, nil}, {"bh", -1, 4, nil}, {"bhf", 1, 2, nil}, {"bp", -1, 8, nil}, {"ch", -1, 5, nil}, {"d'", -1, 1, nil},
-	{"d'fh", 5, 2, nil}, {"dh", -1, 6, nil}, {"dt", -1, 9, nil}, {"fh", -1, 2, nil}, {"gc", -1, 5, nil},
-	{"gh", -1, 7, nil}, {"h-", -1, 1, nil}, {"m'", -1, 1, nil}, {"mb", -1, 4, nil}, {"mh", -1, 10, nil},
-	{"n-", -1, 1, nil}, {"nd", -1, 6, nil}, {"ng", -1, 7, nil}, {"ph", -1, 8, nil}, {"sh", -1, 3, nil}, {"t-", -1, 1, nil},
-	{"th", -1, 9, nil}, {"ts", -1, 3, nil},
+	{"b'", -1, 1, nil}, {"bh", -1, 4, nil}, {"bhf", 1, 2, nil}, {"bp", -1, 8, nil}, {"ch", -1, 5, nil}, {"d'", -1, 1, nil}, {"d'fh", 5, 2, nil},
+	{"dh", -1, 6, nil}, {"dt", -1, 9, nil}, {"fh", -1, 2, nil}, {"gc", -1, 5, nil}, {"gh", -1, 7, nil}, {"h-", -1, 1, nil}, {"m'", -1, 1, nil},
+	{"mb", -1, 4, nil}, {"mh", -1, 10, nil}, {"n-", -1, 1, nil}, {"nd", -1, 6, nil}, {"ng", -1, 7, nil}, {"ph", -1, 8, nil}, {"sh", -1, 3, nil},
+	{"t-", -1, 1, nil}, {"th", -1, 9, nil}, {"ts", -1, 3, nil},
 }
 var irish_as_0 = [...]string{"", "f", "s", "b", "c", "d", "g", "p", "t", "m"}
 var irish_a_1 = []among{
-	{"íochta", -1, 1, nil}, {"aíochta", 0, 1, nil}, {"ire", -1, 2, nil}, {"aire", 2, 2, nil}, {"abh", -1, 1, nil},
-	{"eabh", 4, 1, nil}, {"ibh", -1, 1, nil}, {"aibh", 6, 1, nil}, {"amh", -1, 1, nil}, {"eamh", 8, 1, nil},
-	{"imh", -1, 1, nil}, {"aimh", 10, 1, nil}, {"íocht", -1, 1, nil}, {"aíocht", 12, 1, nil}, {"irí", -1, 2, nil},
-	{"airí", 14, 2, nil},
+	{"íochta", -1, 1, nil}, {"aíochta", 0, 1, nil}, {"ire", -1, 2, nil}, {"aire", 2, 2, nil}, {"abh", -1, 1, nil}, {"eabh", 4, 1, nil},
+	{"ibh", -1, 1, nil}, {"aibh", 6, 1, nil}, {"amh", -1, 1, nil}, {"eamh", 8, 1, nil}, {"imh", -1, 1, nil}, {"aimh", 10, 1, nil}, {"íocht", -1, 1, nil},
+	{"aíocht", 12, 1, nil}, {"irí", -1, 2, nil}, {"airí", 14, 2, nil},
 }
 var irish_a_2 = []among{
-	{"óideacha", -1, 6, nil}, {"patacha", -1, 5, nil}, {"achta", -1, 1, nil}, {"arcachta", 2, 2, nil}, {"eachta", 2, 1, nil},
-	{"grafaíochta", -1, 4, nil}, {"paite", -1, 5, nil}, {"ach", -1, 1, nil}, {"each", 7, 1, nil}, {"óideach", 8, 6, nil},
-	{"gineach", 8, 3, nil}, {"patach", 7, 5, nil}, {"grafaíoch", -1, 4, nil}, {"pataigh", -1, 5, nil}, {"óidigh", -1, 6, nil},
-	{"achtúil", -1, 1, nil}, {"eachtúil", 15, 1, nil}, {"gineas", -1, 3, nil}, {"ginis", -1, 3, nil}, {"acht", -1, 1, nil},
-	{"arcacht", 19, 2, nil}, {"eacht", 19, 1, nil}, {"grafaíocht", -1, 4, nil}, {"arcachtaí", -1, 2, nil},
+	{"óideacha", -1, 6, nil}, {"patacha", -1, 5, nil}, {"achta", -1, 1, nil}, {"arcachta", 2, 2, nil}, {"eachta", 2, 1, nil}, {"grafaíochta", -1, 4, nil},
+	{"paite", -1, 5, nil}, {"ach", -1, 1, nil}, {"each", 7, 1, nil}, {"óideach", 8, 6, nil}, {"gineach", 8, 3, nil}, {"patach", 7, 5, nil},
+	{"grafaíoch", -1, 4, nil}, {"pataigh", -1, 5, nil}, {"óidigh", -1, 6, nil}, {"achtúil", -1, 1, nil}, {"eachtúil", 15, 1, nil}, {"gineas", -1, 3, nil},
+	{"ginis", -1, 3, nil}, {"acht", -1, 1, nil}, {"arcacht", 19, 2, nil}, {"eacht", 19, 1, nil}, {"grafaíocht", -1, 4, nil}, {"arcachtaí", -1, 2, nil},
 	{"grafaíochtaí", -1, 4, nil},
 }
 var irish_a_3 = []among{
-	{"imid", -1, 1, nil}, {"aimid", 0, 1, nil}, {"ímid", -1, 1, nil}, {"aímid", 2, 1, nil}, {"adh", -1, 2, nil},
-	{"eadh", 4, 2, nil}, {"faidh", -1, 1, nil}, {"fidh", -1, 1, nil}, {"áil", -1, 2, nil}, {"ain", -1, 2, nil},
-	{"tear", -1, 2, nil}, {"tar", -1, 2, nil},
+	{"imid", -1, 1, nil}, {"aimid", 0, 1, nil}, {"ímid", -1, 1, nil}, {"aímid", 2, 1, nil}, {"adh", -1, 2, nil}, {"eadh", 4, 2, nil}, {"faidh", -1, 1, nil},
+	{"fidh", -1, 1, nil}, {"áil", -1, 2, nil}, {"ain", -1, 2, nil}, {"tear", -1, 2, nil}, {"tar", -1, 2, nil},
 }

@@ -5,11 +5,7 @@ package snowball
 
 func italian_elisions(e *env) bool {
 	e.bra = e.cursor
-	if e.find(italian_a_0) == 0 {
-		return false
-	}
-	e.ket = e.cursor
-	if e.cursor >= e.limit {
+	if e.find(italian_a_0) == 0 || !e.ketHere() || e.cursor >= e.limit {
 		return false
 	}
 	e.remove()
@@ -17,12 +13,7 @@ func italian_elisions(e *env) bool {
 }
 
 func italian_prelude(e *env) bool {
-	var among_var int
-	var v_1 int
-	var v_2 int
-	var v_3 int
-	var v_4 int
-	var v_5 int
+	var among_var, v_1, v_2, v_3, v_4, v_5 int
 	v_1 = e.cursor
 	for {
 		v_2 = e.cursor
@@ -47,10 +38,9 @@ func italian_prelude(e *env) bool {
 							if among_var == 6 {
 								e.replace("qU")
 							} else {
-								if e.cursor >= e.limit {
+								if !e.next() {
 									goto lab0_12_3
 								}
-								e.cursor += 1
 							}
 						}
 					}
@@ -73,24 +63,12 @@ func italian_prelude(e *env) bool {
 			e.bra = e.cursor
 			for {
 				v_5 = e.cursor
-				if e.cursor == e.limit || e.word[e.cursor] != 'u' {
-					goto lab2_12_50
+				if e.letter('u') && e.ketHere() && e.in(italian_g_v) {
+					e.replace("U")
+					break
 				}
-				e.cursor += 1
-				e.ket = e.cursor
-				if !e.in(italian_g_v) {
-					goto lab2_12_50
-				}
-				e.replace("U")
-				break
-			lab2_12_50:
 				e.cursor = v_5
-				if e.cursor == e.limit || e.word[e.cursor] != 'i' {
-					goto lab1_12_44
-				}
-				e.cursor += 1
-				e.ket = e.cursor
-				if !e.in(italian_g_v) {
+				if !e.letter('i') || !e.ketHere() || !e.in(italian_g_v) {
 					goto lab1_12_44
 				}
 				e.replace("I")
@@ -100,10 +78,9 @@ func italian_prelude(e *env) bool {
 			break
 		lab1_12_44:
 			e.cursor = v_4
-			if e.cursor >= e.limit {
+			if !e.next() {
 				goto lab0_12_42
 			}
-			e.cursor += 1
 		}
 		continue
 	lab0_12_42:
@@ -114,11 +91,7 @@ func italian_prelude(e *env) bool {
 }
 
 func italian_mark_regions(e *env) bool {
-	var v_1 int
-	var v_2 int
-	var v_3 int
-	var v_4 int
-	var v_5 int
+	var v_1, v_2, v_3, v_4, v_5 int
 	e.I_pV = e.limit
 	e.I_p1 = e.limit
 	e.I_p2 = e.limit
@@ -130,20 +103,12 @@ func italian_mark_regions(e *env) bool {
 		}
 		for {
 			v_3 = e.cursor
-			if !e.out(italian_g_v) {
-				goto lab2_17_11
+			if e.out(italian_g_v) && e.goOut(italian_g_v) {
+				e.cursor += 1
+				break
 			}
-			if !e.goOut(italian_g_v) {
-				goto lab2_17_11
-			}
-			e.cursor += 1
-			break
-		lab2_17_11:
 			e.cursor = v_3
-			if !e.in(italian_g_v) {
-				goto lab1_17_6
-			}
-			if !e.goIn(italian_g_v) {
+			if !e.in(italian_g_v) || !e.goIn(italian_g_v) {
 				goto lab1_17_6
 			}
 			e.cursor += 1
@@ -152,34 +117,23 @@ func italian_mark_regions(e *env) bool {
 		break
 	lab1_17_6:
 		e.cursor = v_2
-		if !e.eq("divan") {
-			goto lab1_17_33
+		if e.eq("divan") {
+			break
 		}
-		break
-	lab1_17_33:
 		e.cursor = v_2
 		if !e.out(italian_g_v) {
 			goto lab0_17_4
 		}
 		for {
 			v_4 = e.cursor
-			if !e.out(italian_g_v) {
-				goto lab1_17_44
+			if e.out(italian_g_v) && e.goOut(italian_g_v) {
+				e.cursor += 1
+				break
 			}
-			if !e.goOut(italian_g_v) {
-				goto lab1_17_44
-			}
-			e.cursor += 1
-			break
-		lab1_17_44:
 			e.cursor = v_4
-			if !e.in(italian_g_v) {
+			if !e.in(italian_g_v) || !e.next() {
 				goto lab0_17_4
 			}
-			if e.cursor >= e.limit {
-				goto lab0_17_4
-			}
-			e.cursor += 1
 			break
 		}
 		break
@@ -212,8 +166,7 @@ lab0_17_69:
 }
 
 func italian_postlude(e *env) bool {
-	var among_var int
-	var v_1 int
+	var among_var, v_1 int
 	for {
 		v_1 = e.cursor
 		e.bra = e.cursor
@@ -225,10 +178,9 @@ func italian_postlude(e *env) bool {
 			if among_var == 2 {
 				e.replace("u")
 			} else {
-				if e.cursor >= e.limit {
+				if !e.next() {
 					goto lab0_13_2
 				}
-				e.cursor += 1
 			}
 		}
 		continue
@@ -254,8 +206,7 @@ func italian_attached_pronoun(e *env) bool {
 		return false
 	}
 	e.bra = e.cursor
-	among_var = e.findBack(italian_a_4)
-	if among_var == 0 {
+	if among_var = e.findBack(italian_a_4); among_var == 0 {
 		return false
 	}
 	if !italian_RV(e) {
@@ -266,14 +217,9 @@ func italian_attached_pronoun(e *env) bool {
 }
 
 func italian_standard_suffix(e *env) bool {
-	var among_var int
-	var v_1 int
-	var v_2 int
-	var v_3 int
-	var v_4 int
+	var among_var, v_1, v_2, v_3, v_4 int
 	e.ket = e.cursor
-	among_var = e.findBack(italian_a_7)
-	if among_var == 0 {
+	if among_var = e.findBack(italian_a_7); among_var == 0 {
 		return false
 	}
 	e.bra = e.cursor
@@ -436,8 +382,7 @@ func italian_verb_suffix(e *env) bool {
 }
 
 func italian_vowel_suffix(e *env) bool {
-	var v_1 int
-	var v_2 int
+	var v_1, v_2 int
 	v_1 = e.limit - e.cursor
 	e.ket = e.cursor
 	if !e.inBack(italian_g_AEIO) {
@@ -485,13 +430,7 @@ lab0_17_26:
 }
 
 func italian_stem(e *env) bool {
-	var v_1 int
-	var v_2 int
-	var v_3 int
-	var v_4 int
-	var v_5 int
-	var v_6 int
-	var v_7 int
+	var v_1, v_2, v_3, v_4, v_5, v_6, v_7 int
 	v_1 = e.cursor
 	italian_elisions(e)
 	e.cursor = v_1
@@ -507,11 +446,9 @@ func italian_stem(e *env) bool {
 	v_4 = e.limit - e.cursor
 	for {
 		v_5 = e.limit - e.cursor
-		if !italian_standard_suffix(e) {
-			goto lab1_6_15
+		if italian_standard_suffix(e) {
+			break
 		}
-		break
-	lab1_6_15:
 		e.cursor = e.limit - v_5
 		if !italian_verb_suffix(e) {
 			goto lab0_6_13
@@ -535,27 +472,24 @@ const italian_g_AEIO = "aeioàèìò"
 const italian_g_CG = "cg"
 
 var italian_a_0 = []among{
-	{"all'", -1, -1, nil}, {"d'", -1, -1, nil}, {"dall'", -1, -1, nil}, {"dell'", -1, -1, nil}, {"gl'", -1, -1, nil},
-	{"l'", -1, -1, nil}, {"m'", -1, -1, nil}, {"nell'", -1, -1, nil}, {"quell'", -1, -1, nil}, {"quest'", -1, -1, nil},
-	{"s'", -1, -1, nil}, {"sull'", -1, -1, nil}, {"t'", -1, -1, nil}, {"tutt'", -1, -1, nil}, {"un'", -1, -1, nil},
-	{"v'", -1, -1, nil},
+	{"all'", -1, -1, nil}, {"d'", -1, -1, nil}, {"dall'", -1, -1, nil}, {"dell'", -1, -1, nil}, {"gl'", -1, -1, nil}, {"l'", -1, -1, nil},
+	{"m'", -1, -1, nil}, {"nell'", -1, -1, nil}, {"quell'", -1, -1, nil}, {"quest'", -1, -1, nil}, {"s'", -1, -1, nil}, {"sull'", -1, -1, nil},
+	{"t'", -1, -1, nil}, {"tutt'", -1, -1, nil}, {"un'", -1, -1, nil}, {"v'", -1, -1, nil},
 }
 var italian_a_1 = []among{
-	{"", -1, 7, nil}, {"qu", 0, 6, nil}, {"á", 0, 1, nil}, {"é", 0, 2, nil}, {"í", 0, 3, nil}, {"ó", 0, 4, nil},
-	{"ú", 0, 5, nil},
+	{"", -1, 7, nil}, {"qu", 0, 6, nil}, {"á", 0, 1, nil}, {"é", 0, 2, nil}, {"í", 0, 3, nil}, {"ó", 0, 4, nil}, {"ú", 0, 5, nil},
 }
 var italian_a_2 = []among{
 	{"", -1, 3, nil}, {"I", 0, 1, nil}, {"U", 0, 2, nil},
 }
 var italian_a_3 = []among{
-	{"la", -1, -1, nil}, {"cela", 0, -1, nil}, {"gliela", 0, -1, nil}, {"mela", 0, -1, nil}, {"tela", 0, -1, nil},
-	{"vela", 0, -1, nil}, {"le", -1, -1, nil}, {"cele", 6, -1, nil}, {"gliele", 6, -1, nil}, {"mele", 6, -1, nil},
-	{"tele", 6, -1, nil}, {"vele", 6, -1, nil}, {"ne", -1, -1, nil}, {"cene", 12, -1, nil}, {"gliene", 12, -1, nil},
-	{"mene", 12, -1, nil}, {"sene", 12, -1, nil}, {"tene", 12, -1, nil}, {"vene", 12, -1, nil}, {"ci", -1, -1, nil},
-	{"li", -1, -1, nil}, {"celi", 20, -1, nil}, {"glieli", 20, -1, nil}, {"meli", 20, -1, nil}, {"teli", 20, -1, nil},
-	{"veli", 20, -1, nil}, {"gli", 20, -1, nil}, {"mi", -1, -1, nil}, {"si", -1, -1, nil}, {"ti", -1, -1, nil},
-	{"vi", -1, -1, nil}, {"lo", -1, -1, nil}, {"celo", 31, -1, nil}, {"glielo", 31, -1, nil}, {"melo", 31, -1, nil},
-	{"telo", 31, -1, nil}, {"velo", 31, -1, nil},
+	{"la", -1, -1, nil}, {"cela", 0, -1, nil}, {"gliela", 0, -1, nil}, {"mela", 0, -1, nil}, {"tela", 0, -1, nil}, {"vela", 0, -1, nil},
+	{"le", -1, -1, nil}, {"cele", 6, -1, nil}, {"gliele", 6, -1, nil}, {"mele", 6, -1, nil}, {"tele", 6, -1, nil}, {"vele", 6, -1, nil},
+	{"ne", -1, -1, nil}, {"cene", 12, -1, nil}, {"gliene", 12, -1, nil}, {"mene", 12, -1, nil}, {"sene", 12, -1, nil}, {"tene", 12, -1, nil},
+	{"vene", 12, -1, nil}, {"ci", -1, -1, nil}, {"li", -1, -1, nil}, {"celi", 20, -1, nil}, {"glieli", 20, -1, nil}, {"meli", 20, -1, nil},
+	{"teli", 20, -1, nil}, {"veli", 20, -1, nil}, {"gli", 20, -1, nil}, {"mi", -1, -1, nil}, {"si", -1, -1, nil}, {"ti", -1, -1, nil},
+	{"vi", -1, -1, nil}, {"lo", -1, -1, nil}, {"celo", 31, -1, nil}, {"glielo", 31, -1, nil}, {"melo", 31, -1, nil}, {"telo", 31, -1, nil},
+	{"velo", 31, -1, nil},
 }
 var italian_a_4 = []among{
 	{"ando", -1, 1, nil}, {"endo", -1, 1, nil}, {"ar", -1, 2, nil}, {"er", -1, 2, nil}, {"ir", -1, 2, nil},
@@ -568,35 +502,29 @@ var italian_a_6 = []among{
 	{"ic", -1, 1, nil}, {"abil", -1, 1, nil}, {"iv", -1, 1, nil},
 }
 var italian_a_7 = []among{
-	{"ica", -1, 1, nil}, {"logia", -1, 3, nil}, {"osa", -1, 1, nil}, {"ista", -1, 1, nil}, {"iva", -1, 9, nil},
-	{"anza", -1, 1, nil}, {"enza", -1, 5, nil}, {"ice", -1, 1, nil}, {"atrice", 7, 1, nil}, {"iche", -1, 1, nil},
-	{"logie", -1, 3, nil}, {"abile", -1, 1, nil}, {"ibile", -1, 1, nil}, {"usione", -1, 4, nil}, {"azione", -1, 2, nil},
-	{"uzione", -1, 4, nil}, {"atore", -1, 2, nil}, {"ose", -1, 1, nil}, {"ante", -1, 1, nil}, {"mente", -1, 1, nil},
-	{"amente", 19, 7, nil}, {"iste", -1, 1, nil}, {"ive", -1, 9, nil}, {"anze", -1, 1, nil}, {"enze", -1, 5, nil},
-	{"ici", -1, 1, nil}, {"atrici", 25, 1, nil}, {"ichi", -1, 1, nil}, {"abili", -1, 1, nil}, {"ibili", -1, 1, nil},
-	{"ismi", -1, 1, nil}, {"usioni", -1, 4, nil}, {"azioni", -1, 2, nil}, {"uzioni", -1, 4, nil}, {"atori", -1, 2, nil},
-	{"osi", -1, 1, nil}, {"anti", -1, 1, nil}, {"amenti", -1, 6, nil}, {"imenti", -1, 6, nil}, {"isti", -1, 1, nil},
-	{"ivi", -1, 9, nil}, {"ico", -1, 1, nil}, {"ismo", -1, 1, nil}, {"oso", -1, 1, nil}, {"amento", -1, 6, nil},
-	{"imento", -1, 6, nil}, {"ivo", -1, 9, nil}, {"ità", -1, 8, nil}, {"istà", -1, 1, nil}, {"istè", -1, 1, nil},
-	{"istì", -1, 1, nil},
+	{"ica", -1, 1, nil}, {"logia", -1, 3, nil}, {"osa", -1, 1, nil}, {"ista", -1, 1, nil}, {"iva", -1, 9, nil}, {"anza", -1, 1, nil}, {"enza", -1, 5, nil},
+	{"ice", -1, 1, nil}, {"atrice", 7, 1, nil}, {"iche", -1, 1, nil}, {"logie", -1, 3, nil}, {"abile", -1, 1, nil}, {"ibile", -1, 1, nil},
+	{"usione", -1, 4, nil}, {"azione", -1, 2, nil}, {"uzione", -1, 4, nil}, {"atore", -1, 2, nil}, {"ose", -1, 1, nil}, {"ante", -1, 1, nil},
+	{"mente", -1, 1, nil}, {"amente", 19, 7, nil}, {"iste", -1, 1, nil}, {"ive", -1, 9, nil}, {"anze", -1, 1, nil}, {"enze", -1, 5, nil},
+	{"ici", -1, 1, nil}, {"atrici", 25, 1, nil}, {"ichi", -1, 1, nil}, {"abili", -1, 1, nil}, {"ibili", -1, 1, nil}, {"ismi", -1, 1, nil},
+	{"usioni", -1, 4, nil}, {"azioni", -1, 2, nil}, {"uzioni", -1, 4, nil}, {"atori", -1, 2, nil}, {"osi", -1, 1, nil}, {"anti", -1, 1, nil},
+	{"amenti", -1, 6, nil}, {"imenti", -1, 6, nil}, {"isti", -1, 1, nil}, {"ivi", -1, 9, nil}, {"ico", -1, 1, nil}, {"ismo", -1, 1, nil},
+	{"oso", -1, 1, nil}, {"amento", -1, 6, nil}, {"imento", -1, 6, nil}, {"ivo", -1, 9, nil}, {"ità", -1, 8, nil}, {"istà", -1, 1, nil},
+	{"istè", -1, 1, nil}, {"istì", -1, 1, nil},
 }
 var italian_a_8 = []among{
-	{"isca", -1, 1, nil}, {"enda", -1, 1, nil}, {"ata", -1, 1, nil}, {"ita", -1, 1, nil}, {"uta", -1, 1, nil},
-	{"ava", -1, 1, nil}, {"eva", -1, 1, nil}, {"iva", -1, 1, nil}, {"erebbe", -1, 1, nil}, {"irebbe", -1, 1, nil},
-	{"isce", -1, 1, nil}, {"ende", -1, 1, nil}, {"are", -1, 1, nil}, {"ere", -1, 1, nil}, {"ire", -1, 1, nil},
-	{"asse", -1, 1, nil}, {"ate", -1, 1, nil}, {"avate", 16, 1, nil}, {"evate", 16, 1, nil}, {"ivate", 16, 1, nil},
-	{"ete", -1, 1, nil}, {"erete", 20, 1, nil}, {"irete", 20, 1, nil}, {"ite", -1, 1, nil}, {"ereste", -1, 1, nil},
-	{"ireste", -1, 1, nil}, {"ute", -1, 1, nil}, {"erai", -1, 1, nil}, {"irai", -1, 1, nil}, {"isci", -1, 1, nil},
-	{"endi", -1, 1, nil}, {"erei", -1, 1, nil}, {"irei", -1, 1, nil}, {"assi", -1, 1, nil}, {"ati", -1, 1, nil},
-	{"iti", -1, 1, nil}, {"eresti", -1, 1, nil}, {"iresti", -1, 1, nil}, {"uti", -1, 1, nil}, {"avi", -1, 1, nil},
-	{"evi", -1, 1, nil}, {"ivi", -1, 1, nil}, {"isco", -1, 1, nil}, {"ando", -1, 1, nil}, {"endo", -1, 1, nil},
-	{"Yamo", -1, 1, nil}, {"iamo", -1, 1, nil}, {"avamo", -1, 1, nil}, {"evamo", -1, 1, nil}, {"ivamo", -1, 1, nil},
-	{"eremo", -1, 1, nil}, {"iremo", -1, 1, nil}, {"assimo", -1, 1, nil}, {"ammo", -1, 1, nil}, {"emmo", -1, 1, nil},
-	{"eremmo", 54, 1, nil}, {"iremmo", 54, 1, nil}, {"immo", -1, 1, nil}, {"ano", -1, 1, nil}, {"iscano", 58, 1, nil},
-	{"avano", 58, 1, nil}, {"evano", 58, 1, nil}, {"ivano", 58, 1, nil}, {"eranno", -1, 1, nil}, {"iranno", -1, 1, nil},
-	{"ono", -1, 1, nil}, {"iscono", 65, 1, nil}, {"arono", 65, 1, nil}, {"erono", 65, 1, nil}, {"irono", 65, 1, nil},
-	{"erebbero", -1, 1, nil}, {"irebbero", -1, 1, nil}, {"assero", -1, 1, nil}, {"essero", -1, 1, nil}, {"issero", -1, 1, nil},
-	{"ato", -1, 1, nil}, {"ito", -1, 1, nil}, {"uto", -1, 1, nil}, {"avo", -1, 1, nil}, {"evo", -1, 1, nil},
-	{"ivo", -1, 1, nil}, {"ar", -1, 1, nil}, {"ir", -1, 1, nil}, {"erà", -1, 1, nil}, {"irà", -1, 1, nil},
-	{"erò", -1, 1, nil}, {"irò", -1, 1, nil},
+	{"isca", -1, 1, nil}, {"enda", -1, 1, nil}, {"ata", -1, 1, nil}, {"ita", -1, 1, nil}, {"uta", -1, 1, nil}, {"ava", -1, 1, nil}, {"eva", -1, 1, nil},
+	{"iva", -1, 1, nil}, {"erebbe", -1, 1, nil}, {"irebbe", -1, 1, nil}, {"isce", -1, 1, nil}, {"ende", -1, 1, nil}, {"are", -1, 1, nil},
+	{"ere", -1, 1, nil}, {"ire", -1, 1, nil}, {"asse", -1, 1, nil}, {"ate", -1, 1, nil}, {"avate", 16, 1, nil}, {"evate", 16, 1, nil},
+	{"ivate", 16, 1, nil}, {"ete", -1, 1, nil}, {"erete", 20, 1, nil}, {"irete", 20, 1, nil}, {"ite", -1, 1, nil}, {"ereste", -1, 1, nil},
+	{"ireste", -1, 1, nil}, {"ute", -1, 1, nil}, {"erai", -1, 1, nil}, {"irai", -1, 1, nil}, {"isci", -1, 1, nil}, {"endi", -1, 1, nil},
+	{"erei", -1, 1, nil}, {"irei", -1, 1, nil}, {"assi", -1, 1, nil}, {"ati", -1, 1, nil}, {"iti", -1, 1, nil}, {"eresti", -1, 1, nil},
+	{"iresti", -1, 1, nil}, {"uti", -1, 1, nil}, {"avi", -1, 1, nil}, {"evi", -1, 1, nil}, {"ivi", -1, 1, nil}, {"isco", -1, 1, nil}, {"ando", -1, 1, nil},
+	{"endo", -1, 1, nil}, {"Yamo", -1, 1, nil}, {"iamo", -1, 1, nil}, {"avamo", -1, 1, nil}, {"evamo", -1, 1, nil}, {"ivamo", -1, 1, nil},
+	{"eremo", -1, 1, nil}, {"iremo", -1, 1, nil}, {"assimo", -1, 1, nil}, {"ammo", -1, 1, nil}, {"emmo", -1, 1, nil}, {"eremmo", 54, 1, nil},
+	{"iremmo", 54, 1, nil}, {"immo", -1, 1, nil}, {"ano", -1, 1, nil}, {"iscano", 58, 1, nil}, {"avano", 58, 1, nil}, {"evano", 58, 1, nil},
+	{"ivano", 58, 1, nil}, {"eranno", -1, 1, nil}, {"iranno", -1, 1, nil}, {"ono", -1, 1, nil}, {"iscono", 65, 1, nil}, {"arono", 65, 1, nil},
+	{"erono", 65, 1, nil}, {"irono", 65, 1, nil}, {"erebbero", -1, 1, nil}, {"irebbero", -1, 1, nil}, {"assero", -1, 1, nil}, {"essero", -1, 1, nil},
+	{"issero", -1, 1, nil}, {"ato", -1, 1, nil}, {"ito", -1, 1, nil}, {"uto", -1, 1, nil}, {"avo", -1, 1, nil}, {"evo", -1, 1, nil}, {"ivo", -1, 1, nil},
+	{"ar", -1, 1, nil}, {"ir", -1, 1, nil}, {"erà", -1, 1, nil}, {"irà", -1, 1, nil}, {"erò", -1, 1, nil}, {"irò", -1, 1, nil},
 }

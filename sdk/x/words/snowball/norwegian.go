@@ -4,24 +4,18 @@
 package snowball
 
 func norwegian_mark_regions(e *env) bool {
-	var v_1 int
-	var v_2 int
-	var v_3 int
+	var v_1, v_2, v_3 int
 	e.I_p1 = e.limit
 	v_1 = e.cursor
 	for {
 		v_2 = e.cursor
 		for {
-			if e.cursor == e.limit || e.word[e.cursor] != '\'' {
-				goto lab2_17_5
+			if e.letter('\'') {
+				break
 			}
-			e.cursor += 1
-			break
-		lab2_17_5:
-			if e.cursor >= e.limit {
+			if !e.next() {
 				goto lab1_17_4
 			}
-			e.cursor += 1
 		}
 		break
 	lab1_17_4:
@@ -44,19 +38,15 @@ lab0_17_2:
 		return false
 	}
 	e.cursor += 3
-	if e.I_p1 >= e.cursor {
-		goto lab0_17_37
+	if e.I_p1 < e.cursor {
+		e.I_p1 = e.cursor
 	}
-	e.I_p1 = e.cursor
-lab0_17_37:
 	e.cursor = v_3
 	return true
 }
 
 func norwegian_main_suffix(e *env) bool {
-	var among_var int
-	var v_2 int
-	var v_3 int
+	var among_var, v_2, v_3 int
 	if e.cursor < e.I_p1 {
 		return false
 	}
@@ -82,30 +72,15 @@ func norwegian_main_suffix(e *env) bool {
 			if among_var == 3 {
 				for {
 					v_3 = e.limit - e.cursor
-					if !e.inBack(norwegian_g_s_ending) {
-						goto lab0_16_25
+					if e.inBack(norwegian_g_s_ending) {
+						break
 					}
-					break
-				lab0_16_25:
 					e.cursor = e.limit - v_3
-					if e.cursor <= e.back || e.word[e.cursor-1] != 'r' {
-						goto lab0_16_31
+					if e.letterBack('r') && !e.letterBack('e') {
+						break
 					}
-					e.cursor -= 1
-					if e.cursor <= e.back || e.word[e.cursor-1] != 'e' {
-						goto lab1_16_35
-					}
-					e.cursor -= 1
-					goto lab0_16_31
-				lab1_16_35:
-					break
-				lab0_16_31:
 					e.cursor = e.limit - v_3
-					if e.cursor <= e.back || e.word[e.cursor-1] != 'k' {
-						return false
-					}
-					e.cursor -= 1
-					if !e.outBack(norwegian_g_v) {
+					if !e.letterBack('k') || !e.outBack(norwegian_g_v) {
 						return false
 					}
 					break
@@ -120,8 +95,7 @@ func norwegian_main_suffix(e *env) bool {
 }
 
 func norwegian_consonant_pair(e *env) bool {
-	var v_1 int
-	var v_3 int
+	var v_1, v_3 int
 	v_1 = e.limit - e.cursor
 	if e.cursor < e.I_p1 {
 		return false
@@ -136,10 +110,9 @@ func norwegian_consonant_pair(e *env) bool {
 	e.bra = e.cursor
 	e.back = v_3
 	e.cursor = e.limit - v_1
-	if e.cursor <= e.back {
+	if !e.previous() {
 		return false
 	}
-	e.cursor -= 1
 	e.bra = e.cursor
 	e.remove()
 	return true
@@ -164,9 +137,7 @@ func norwegian_other_suffix(e *env) bool {
 }
 
 func norwegian_stem(e *env) bool {
-	var v_1 int
-	var v_2 int
-	var v_3 int
+	var v_1, v_2, v_3 int
 	if !norwegian_mark_regions(e) {
 		return false
 	}
@@ -182,10 +153,9 @@ func norwegian_stem(e *env) bool {
 	norwegian_other_suffix(e)
 	e.cursor = e.limit - v_3
 	e.ket = e.cursor
-	if e.cursor <= e.back || e.word[e.cursor-1] != '\'' {
+	if !e.letterBack('\'') {
 		return false
 	}
-	e.cursor -= 1
 	e.bra = e.cursor
 	e.remove()
 	e.cursor = e.back
@@ -196,23 +166,21 @@ const norwegian_g_v = "aeiouyåæêòóôø"
 const norwegian_g_s_ending = "bcdfghjlmnoptvyz"
 
 var norwegian_a_0 = []among{
-	{"", -1, 1, nil}, {"ind", 0, -1, nil}, {"kk", 0, -1, nil}, {"nk", 0, -1, nil}, {"amm", 0, -1, nil}, {"omm", 0, -1, nil},
-	{"kap", 0, -1, nil}, {"skap", 6, 1, nil}, {"pp", 0, -1, nil}, {"lt", 0, -1, nil}, {"ast", 0, -1, nil},
-	{"øst", 0, -1, nil}, {"v", 0, -1, nil}, {"hav", 12, 1, nil}, {"giv", 12, 1, nil},
+	{"", -1, 1, nil}, {"ind", 0, -1, nil}, {"kk", 0, -1, nil}, {"nk", 0, -1, nil}, {"amm", 0, -1, nil}, {"omm", 0, -1, nil}, {"kap", 0, -1, nil},
+	{"skap", 6, 1, nil}, {"pp", 0, -1, nil}, {"lt", 0, -1, nil}, {"ast", 0, -1, nil}, {"øst", 0, -1, nil}, {"v", 0, -1, nil}, {"hav", 12, 1, nil},
+	{"giv", 12, 1, nil},
 }
 var norwegian_a_1 = []among{
-	{"a", -1, 1, nil}, {"e", -1, 1, nil}, {"ede", 1, 1, nil}, {"ande", 1, 1, nil}, {"ende", 1, 1, nil}, {"ane", 1, 1, nil},
-	{"ene", 1, 1, nil}, {"hetene", 6, 1, nil}, {"erte", 1, 4, nil}, {"en", -1, 1, nil}, {"heten", 9, 1, nil},
-	{"ar", -1, 1, nil}, {"er", -1, 1, nil}, {"heter", 12, 1, nil}, {"s", -1, 3, nil}, {"as", 14, 1, nil},
-	{"es", 14, 1, nil}, {"edes", 16, 1, nil}, {"endes", 16, 1, nil}, {"enes", 16, 1, nil}, {"hetenes", 19, 1, nil},
-	{"ens", 14, 1, nil}, {"hetens", 21, 1, nil}, {"ers", 14, 2, nil}, {"ets", 14, 1, nil}, {"et", -1, 1, nil},
-	{"het", 25, 1, nil}, {"ert", -1, 4, nil}, {"ast", -1, 1, nil},
+	{"a", -1, 1, nil}, {"e", -1, 1, nil}, {"ede", 1, 1, nil}, {"ande", 1, 1, nil}, {"ende", 1, 1, nil}, {"ane", 1, 1, nil}, {"ene", 1, 1, nil},
+	{"hetene", 6, 1, nil}, {"erte", 1, 4, nil}, {"en", -1, 1, nil}, {"heten", 9, 1, nil}, {"ar", -1, 1, nil}, {"er", -1, 1, nil}, {"heter", 12, 1, nil},
+	{"s", -1, 3, nil}, {"as", 14, 1, nil}, {"es", 14, 1, nil}, {"edes", 16, 1, nil}, {"endes", 16, 1, nil}, {"enes", 16, 1, nil}, {"hetenes", 19, 1, nil},
+	{"ens", 14, 1, nil}, {"hetens", 21, 1, nil}, {"ers", 14, 2, nil}, {"ets", 14, 1, nil}, {"et", -1, 1, nil}, {"het", 25, 1, nil}, {"ert", -1, 4, nil},
+	{"ast", -1, 1, nil},
 }
 var norwegian_a_2 = []among{
 	{"dt", -1, -1, nil}, {"vt", -1, -1, nil},
 }
 var norwegian_a_3 = []among{
-	{"leg", -1, 1, nil}, {"eleg", 0, 1, nil}, {"ig", -1, 1, nil}, {"eig", 2, 1, nil}, {"lig", 2, 1, nil},
-	{"elig", 4, 1, nil}, {"els", -1, 1, nil}, {"lov", -1, 1, nil}, {"elov", 7, 1, nil}, {"slov", 7, 1, nil},
-	{"hetslov", 9, 1, nil},
+	{"leg", -1, 1, nil}, {"eleg", 0, 1, nil}, {"ig", -1, 1, nil}, {"eig", 2, 1, nil}, {"lig", 2, 1, nil}, {"elig", 4, 1, nil}, {"els", -1, 1, nil},
+	{"lov", -1, 1, nil}, {"elov", 7, 1, nil}, {"slov", 7, 1, nil}, {"hetslov", 9, 1, nil},
 }

@@ -4,10 +4,7 @@
 package snowball
 
 func porter_shortv(e *env) bool {
-	if !e.outBack(porter_g_v_WXY) {
-		return false
-	}
-	if !e.inBack(porter_g_v) {
+	if !e.outBack(porter_g_v_WXY) || !e.inBack(porter_g_v) {
 		return false
 	}
 	return e.outBack(porter_g_v)
@@ -24,8 +21,7 @@ func porter_R2(e *env) bool {
 func porter_Step_1a(e *env) bool {
 	var among_var int
 	e.ket = e.cursor
-	among_var = e.findBack(porter_a_0)
-	if among_var == 0 {
+	if among_var = e.findBack(porter_a_0); among_var == 0 {
 		return false
 	}
 	e.bra = e.cursor
@@ -36,14 +32,9 @@ func porter_Step_1a(e *env) bool {
 }
 
 func porter_Step_1b(e *env) bool {
-	var among_var int
-	var c int
-	var v_1 int
-	var v_2 int
-	var v_3 int
+	var among_var, c, v_1, v_2, v_3 int
 	e.ket = e.cursor
-	among_var = e.findBack(porter_a_2)
-	if among_var == 0 {
+	if among_var = e.findBack(porter_a_2); among_var == 0 {
 		return false
 	}
 	e.bra = e.cursor
@@ -70,10 +61,9 @@ func porter_Step_1b(e *env) bool {
 		} else {
 			if among_var == 2 {
 				e.ket = e.cursor
-				if e.cursor <= e.back {
+				if !e.previous() {
 					return false
 				}
-				e.cursor -= 1
 				e.bra = e.cursor
 				e.remove()
 			} else {
@@ -97,16 +87,12 @@ func porter_Step_1b(e *env) bool {
 func porter_Step_1c(e *env) bool {
 	e.ket = e.cursor
 	for {
-		if e.cursor <= e.back || e.word[e.cursor-1] != 'y' {
-			goto lab0_12_2
+		if e.letterBack('y') {
+			break
 		}
-		e.cursor -= 1
-		break
-	lab0_12_2:
-		if e.cursor <= e.back || e.word[e.cursor-1] != 'Y' {
+		if !e.letterBack('Y') {
 			return false
 		}
-		e.cursor -= 1
 		break
 	}
 	e.bra = e.cursor
@@ -121,8 +107,7 @@ func porter_Step_1c(e *env) bool {
 func porter_Step_2(e *env) bool {
 	var among_var int
 	e.ket = e.cursor
-	among_var = e.findBack(porter_a_3)
-	if among_var == 0 {
+	if among_var = e.findBack(porter_a_3); among_var == 0 {
 		return false
 	}
 	e.bra = e.cursor
@@ -136,8 +121,7 @@ func porter_Step_2(e *env) bool {
 func porter_Step_3(e *env) bool {
 	var among_var int
 	e.ket = e.cursor
-	among_var = e.findBack(porter_a_4)
-	if among_var == 0 {
+	if among_var = e.findBack(porter_a_4); among_var == 0 {
 		return false
 	}
 	e.bra = e.cursor
@@ -151,8 +135,7 @@ func porter_Step_3(e *env) bool {
 func porter_Step_4(e *env) bool {
 	var among_var int
 	e.ket = e.cursor
-	among_var = e.findBack(porter_a_5)
-	if among_var == 0 {
+	if among_var = e.findBack(porter_a_5); among_var == 0 {
 		return false
 	}
 	e.bra = e.cursor
@@ -163,16 +146,12 @@ func porter_Step_4(e *env) bool {
 		e.remove()
 	} else {
 		for {
-			if e.cursor <= e.back || e.word[e.cursor-1] != 's' {
-				goto lab0_11_13
+			if e.letterBack('s') {
+				break
 			}
-			e.cursor -= 1
-			break
-		lab0_11_13:
-			if e.cursor <= e.back || e.word[e.cursor-1] != 't' {
+			if !e.letterBack('t') {
 				return false
 			}
-			e.cursor -= 1
 			break
 		}
 		e.remove()
@@ -183,26 +162,21 @@ func porter_Step_4(e *env) bool {
 func porter_Step_5a(e *env) bool {
 	var v_1 int
 	e.ket = e.cursor
-	if e.cursor <= e.back || e.word[e.cursor-1] != 'e' {
+	if !e.letterBack('e') {
 		return false
 	}
-	e.cursor -= 1
 	e.bra = e.cursor
 	for {
-		if !porter_R2(e) {
-			goto lab0_12_7
+		if porter_R2(e) {
+			break
 		}
-		break
-	lab0_12_7:
 		if !porter_R1(e) {
 			return false
 		}
 		v_1 = e.limit - e.cursor
-		if !porter_shortv(e) {
-			goto lab0_12_16
+		if porter_shortv(e) {
+			return false
 		}
-		return false
-	lab0_12_16:
 		e.cursor = e.limit - v_1
 		break
 	}
@@ -212,74 +186,39 @@ func porter_Step_5a(e *env) bool {
 
 func porter_Step_5b(e *env) bool {
 	e.ket = e.cursor
-	if e.cursor <= e.back || e.word[e.cursor-1] != 'l' {
+	if !e.letterBack('l') || !e.braHere() || !porter_R2(e) || !e.letterBack('l') {
 		return false
 	}
-	e.cursor -= 1
-	e.bra = e.cursor
-	if !porter_R2(e) {
-		return false
-	}
-	if e.cursor <= e.back || e.word[e.cursor-1] != 'l' {
-		return false
-	}
-	e.cursor -= 1
 	e.remove()
 	return true
 }
 
 func porter_stem(e *env) bool {
 	var B_Y_found bool
-	var v_1 int
-	var v_10 int
-	var v_11 int
-	var v_12 int
-	var v_13 int
-	var v_14 int
-	var v_15 int
-	var v_16 int
-	var v_2 int
-	var v_3 int
-	var v_4 int
-	var v_5 int
-	var v_6 int
-	var v_7 int
-	var v_8 int
-	var v_9 int
+	var v_1, v_10, v_11, v_12, v_13, v_14, v_15, v_16, v_2, v_3, v_4, v_5, v_6, v_7, v_8, v_9 int
 	B_Y_found = false
 	v_1 = e.cursor
 	e.bra = e.cursor
-	if e.cursor == e.limit || e.word[e.cursor] != 'y' {
-		goto lab0_6_2
+	if e.letter('y') {
+		e.ket = e.cursor
+		e.replace("Y")
+		B_Y_found = true
 	}
-	e.cursor += 1
-	e.ket = e.cursor
-	e.replace("Y")
-	B_Y_found = true
-lab0_6_2:
 	e.cursor = v_1
 	v_2 = e.cursor
 	for {
 		v_3 = e.cursor
 		for {
 			v_4 = e.cursor
-			if !e.in(porter_g_v) {
-				goto lab2_6_17
+			if e.in(porter_g_v) && e.braHere() && e.letter('y') {
+				e.ket = e.cursor
+				e.cursor = v_4
+				break
 			}
-			e.bra = e.cursor
-			if e.cursor == e.limit || e.word[e.cursor] != 'y' {
-				goto lab2_6_17
-			}
-			e.cursor += 1
-			e.ket = e.cursor
 			e.cursor = v_4
-			break
-		lab2_6_17:
-			e.cursor = v_4
-			if e.cursor >= e.limit {
+			if !e.next() {
 				goto lab1_6_15
 			}
-			e.cursor += 1
 		}
 		e.replace("Y")
 		B_Y_found = true
@@ -340,35 +279,29 @@ lab0_6_47:
 	e.cursor = e.limit - v_13
 	e.cursor = e.back
 	v_14 = e.cursor
-	if !B_Y_found {
-		goto lab0_6_95
-	}
-	for {
-		v_15 = e.cursor
+	if B_Y_found {
 		for {
-			v_16 = e.cursor
-			e.bra = e.cursor
-			if e.cursor == e.limit || e.word[e.cursor] != 'Y' {
-				goto lab2_6_102
+			v_15 = e.cursor
+			for {
+				v_16 = e.cursor
+				e.bra = e.cursor
+				if e.letter('Y') {
+					e.ket = e.cursor
+					e.cursor = v_16
+					break
+				}
+				e.cursor = v_16
+				if !e.next() {
+					goto lab1_6_100
+				}
 			}
-			e.cursor += 1
-			e.ket = e.cursor
-			e.cursor = v_16
+			e.replace("y")
+			continue
+		lab1_6_100:
+			e.cursor = v_15
 			break
-		lab2_6_102:
-			e.cursor = v_16
-			if e.cursor >= e.limit {
-				goto lab1_6_100
-			}
-			e.cursor += 1
 		}
-		e.replace("y")
-		continue
-	lab1_6_100:
-		e.cursor = v_15
-		break
 	}
-lab0_6_95:
 	e.cursor = v_14
 	return true
 }
@@ -381,28 +314,26 @@ var porter_a_0 = []among{
 }
 var porter_as_0 = [...]string{"ss", "i", ""}
 var porter_a_1 = []among{
-	{"", -1, 3, nil}, {"bb", 0, 2, nil}, {"dd", 0, 2, nil}, {"ff", 0, 2, nil}, {"gg", 0, 2, nil}, {"bl", 0, 1, nil},
-	{"mm", 0, 2, nil}, {"nn", 0, 2, nil}, {"pp", 0, 2, nil}, {"rr", 0, 2, nil}, {"at", 0, 1, nil}, {"tt", 0, 2, nil},
-	{"iz", 0, 1, nil},
+	{"", -1, 3, nil}, {"bb", 0, 2, nil}, {"dd", 0, 2, nil}, {"ff", 0, 2, nil}, {"gg", 0, 2, nil}, {"bl", 0, 1, nil}, {"mm", 0, 2, nil},
+	{"nn", 0, 2, nil}, {"pp", 0, 2, nil}, {"rr", 0, 2, nil}, {"at", 0, 1, nil}, {"tt", 0, 2, nil}, {"iz", 0, 1, nil},
 }
 var porter_a_2 = []among{
 	{"ed", -1, 2, nil}, {"eed", 0, 1, nil}, {"ing", -1, 2, nil},
 }
 var porter_a_3 = []among{
-	{"anci", -1, 3, nil}, {"enci", -1, 2, nil}, {"abli", -1, 4, nil}, {"eli", -1, 6, nil}, {"alli", -1, 9, nil},
-	{"ousli", -1, 11, nil}, {"entli", -1, 5, nil}, {"aliti", -1, 9, nil}, {"biliti", -1, 13, nil}, {"iviti", -1, 12, nil},
-	{"tional", -1, 1, nil}, {"ational", 10, 8, nil}, {"alism", -1, 9, nil}, {"ation", -1, 8, nil}, {"ization", 13, 7, nil},
-	{"izer", -1, 7, nil}, {"ator", -1, 8, nil}, {"iveness", -1, 12, nil}, {"fulness", -1, 10, nil}, {"ousness", -1, 11, nil},
+	{"anci", -1, 3, nil}, {"enci", -1, 2, nil}, {"abli", -1, 4, nil}, {"eli", -1, 6, nil}, {"alli", -1, 9, nil}, {"ousli", -1, 11, nil},
+	{"entli", -1, 5, nil}, {"aliti", -1, 9, nil}, {"biliti", -1, 13, nil}, {"iviti", -1, 12, nil}, {"tional", -1, 1, nil}, {"ational", 10, 8, nil},
+	{"alism", -1, 9, nil}, {"ation", -1, 8, nil}, {"ization", 13, 7, nil}, {"izer", -1, 7, nil}, {"ator", -1, 8, nil}, {"iveness", -1, 12, nil},
+	{"fulness", -1, 10, nil}, {"ousness", -1, 11, nil},
 }
 var porter_as_3 = [...]string{"tion", "ence", "ance", "able", "ent", "e", "ize", "ate", "al", "ful", "ous", "ive", "ble"}
 var porter_a_4 = []among{
-	{"icate", -1, 2, nil}, {"ative", -1, 3, nil}, {"alize", -1, 1, nil}, {"iciti", -1, 2, nil}, {"ical", -1, 2, nil},
-	{"ful", -1, 3, nil}, {"ness", -1, 3, nil},
+	{"icate", -1, 2, nil}, {"ative", -1, 3, nil}, {"alize", -1, 1, nil}, {"iciti", -1, 2, nil}, {"ical", -1, 2, nil}, {"ful", -1, 3, nil},
+	{"ness", -1, 3, nil},
 }
 var porter_as_4 = [...]string{"al", "ic", ""}
 var porter_a_5 = []among{
-	{"ic", -1, 1, nil}, {"ance", -1, 1, nil}, {"ence", -1, 1, nil}, {"able", -1, 1, nil}, {"ible", -1, 1, nil},
-	{"ate", -1, 1, nil}, {"ive", -1, 1, nil}, {"ize", -1, 1, nil}, {"iti", -1, 1, nil}, {"al", -1, 1, nil},
-	{"ism", -1, 1, nil}, {"ion", -1, 2, nil}, {"er", -1, 1, nil}, {"ous", -1, 1, nil}, {"ant", -1, 1, nil},
-	{"ent", -1, 1, nil}, {"ment", 15, 1, nil}, {"ement", 16, 1, nil}, {"ou", -1, 1, nil},
+	{"ic", -1, 1, nil}, {"ance", -1, 1, nil}, {"ence", -1, 1, nil}, {"able", -1, 1, nil}, {"ible", -1, 1, nil}, {"ate", -1, 1, nil}, {"ive", -1, 1, nil},
+	{"ize", -1, 1, nil}, {"iti", -1, 1, nil}, {"al", -1, 1, nil}, {"ism", -1, 1, nil}, {"ion", -1, 2, nil}, {"er", -1, 1, nil}, {"ous", -1, 1, nil},
+	{"ant", -1, 1, nil}, {"ent", -1, 1, nil}, {"ment", 15, 1, nil}, {"ement", 16, 1, nil}, {"ou", -1, 1, nil},
 }

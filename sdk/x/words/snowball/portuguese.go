@@ -4,8 +4,7 @@
 package snowball
 
 func portuguese_prelude(e *env) bool {
-	var among_var int
-	var v_1 int
+	var among_var, v_1 int
 	for {
 		v_1 = e.cursor
 		e.bra = e.cursor
@@ -17,10 +16,9 @@ func portuguese_prelude(e *env) bool {
 			if among_var == 2 {
 				e.replace("o~")
 			} else {
-				if e.cursor >= e.limit {
+				if !e.next() {
 					goto lab0_12_2
 				}
-				e.cursor += 1
 			}
 		}
 		continue
@@ -32,11 +30,7 @@ func portuguese_prelude(e *env) bool {
 }
 
 func portuguese_mark_regions(e *env) bool {
-	var v_1 int
-	var v_2 int
-	var v_3 int
-	var v_4 int
-	var v_5 int
+	var v_1, v_2, v_3, v_4, v_5 int
 	e.I_pV = e.limit
 	e.I_p1 = e.limit
 	e.I_p2 = e.limit
@@ -48,20 +42,12 @@ func portuguese_mark_regions(e *env) bool {
 		}
 		for {
 			v_3 = e.cursor
-			if !e.out(portuguese_g_v) {
-				goto lab2_17_11
+			if e.out(portuguese_g_v) && e.goOut(portuguese_g_v) {
+				e.cursor += 1
+				break
 			}
-			if !e.goOut(portuguese_g_v) {
-				goto lab2_17_11
-			}
-			e.cursor += 1
-			break
-		lab2_17_11:
 			e.cursor = v_3
-			if !e.in(portuguese_g_v) {
-				goto lab1_17_6
-			}
-			if !e.goIn(portuguese_g_v) {
+			if !e.in(portuguese_g_v) || !e.goIn(portuguese_g_v) {
 				goto lab1_17_6
 			}
 			e.cursor += 1
@@ -75,23 +61,14 @@ func portuguese_mark_regions(e *env) bool {
 		}
 		for {
 			v_4 = e.cursor
-			if !e.out(portuguese_g_v) {
-				goto lab1_17_38
+			if e.out(portuguese_g_v) && e.goOut(portuguese_g_v) {
+				e.cursor += 1
+				break
 			}
-			if !e.goOut(portuguese_g_v) {
-				goto lab1_17_38
-			}
-			e.cursor += 1
-			break
-		lab1_17_38:
 			e.cursor = v_4
-			if !e.in(portuguese_g_v) {
+			if !e.in(portuguese_g_v) || !e.next() {
 				goto lab0_17_4
 			}
-			if e.cursor >= e.limit {
-				goto lab0_17_4
-			}
-			e.cursor += 1
 			break
 		}
 		break
@@ -124,8 +101,7 @@ lab0_17_63:
 }
 
 func portuguese_postlude(e *env) bool {
-	var among_var int
-	var v_1 int
+	var among_var, v_1 int
 	for {
 		v_1 = e.cursor
 		e.bra = e.cursor
@@ -137,10 +113,9 @@ func portuguese_postlude(e *env) bool {
 			if among_var == 2 {
 				e.replace("õ")
 			} else {
-				if e.cursor >= e.limit {
+				if !e.next() {
 					goto lab0_13_2
 				}
-				e.cursor += 1
 			}
 		}
 		continue
@@ -160,14 +135,9 @@ func portuguese_R2(e *env) bool {
 }
 
 func portuguese_standard_suffix(e *env) bool {
-	var among_var int
-	var v_1 int
-	var v_2 int
-	var v_3 int
-	var v_4 int
+	var among_var, v_1, v_2, v_3, v_4 int
 	e.ket = e.cursor
-	among_var = e.findBack(portuguese_a_5)
-	if among_var == 0 {
+	if among_var = e.findBack(portuguese_a_5); among_var == 0 {
 		return false
 	}
 	e.bra = e.cursor
@@ -285,13 +255,9 @@ func portuguese_standard_suffix(e *env) bool {
 									e.remove()
 								lab0_20_107:
 								} else {
-									if !portuguese_RV(e) {
+									if !portuguese_RV(e) || !e.letterBack('e') {
 										return false
 									}
-									if e.cursor <= e.back || e.word[e.cursor-1] != 'e' {
-										return false
-									}
-									e.cursor -= 1
 									e.replace("ir")
 								}
 							}
@@ -324,11 +290,7 @@ func portuguese_verb_suffix(e *env) bool {
 
 func portuguese_residual_suffix(e *env) bool {
 	e.ket = e.cursor
-	if e.findBack(portuguese_a_7) == 0 {
-		return false
-	}
-	e.bra = e.cursor
-	if !portuguese_RV(e) {
+	if e.findBack(portuguese_a_7) == 0 || !e.braHere() || !portuguese_RV(e) {
 		return false
 	}
 	e.remove()
@@ -336,13 +298,9 @@ func portuguese_residual_suffix(e *env) bool {
 }
 
 func portuguese_residual_form(e *env) bool {
-	var among_var int
-	var v_1 int
-	var v_2 int
-	var v_3 int
+	var among_var, v_1, v_2, v_3 int
 	e.ket = e.cursor
-	among_var = e.findBack(portuguese_a_8)
-	if among_var == 0 {
+	if among_var = e.findBack(portuguese_a_8); among_var == 0 {
 		return false
 	}
 	e.bra = e.cursor
@@ -354,30 +312,26 @@ func portuguese_residual_form(e *env) bool {
 		e.ket = e.cursor
 		for {
 			v_1 = e.limit - e.cursor
-			if e.cursor <= e.back || e.word[e.cursor-1] != 'u' {
+			if !e.letterBack('u') {
 				goto lab0_18_14
 			}
-			e.cursor -= 1
 			e.bra = e.cursor
 			v_2 = e.limit - e.cursor
-			if e.cursor <= e.back || e.word[e.cursor-1] != 'g' {
+			if !e.letterBack('g') {
 				goto lab0_18_14
 			}
-			e.cursor -= 1
 			e.cursor = e.limit - v_2
 			break
 		lab0_18_14:
 			e.cursor = e.limit - v_1
-			if e.cursor <= e.back || e.word[e.cursor-1] != 'i' {
+			if !e.letterBack('i') {
 				return false
 			}
-			e.cursor -= 1
 			e.bra = e.cursor
 			v_3 = e.limit - e.cursor
-			if e.cursor <= e.back || e.word[e.cursor-1] != 'c' {
+			if !e.letterBack('c') {
 				return false
 			}
-			e.cursor -= 1
 			e.cursor = e.limit - v_3
 			break
 		}
@@ -392,15 +346,7 @@ func portuguese_residual_form(e *env) bool {
 }
 
 func portuguese_stem(e *env) bool {
-	var v_1 int
-	var v_2 int
-	var v_3 int
-	var v_4 int
-	var v_5 int
-	var v_6 int
-	var v_7 int
-	var v_8 int
-	var v_9 int
+	var v_1, v_2, v_3, v_4, v_5, v_6, v_7, v_8, v_9 int
 	v_1 = e.cursor
 	portuguese_prelude(e)
 	e.cursor = v_1
@@ -413,11 +359,9 @@ func portuguese_stem(e *env) bool {
 		v_4 = e.limit - e.cursor
 		for {
 			v_5 = e.limit - e.cursor
-			if !portuguese_standard_suffix(e) {
-				goto lab2_6_12
+			if portuguese_standard_suffix(e) {
+				break
 			}
-			break
-		lab2_6_12:
 			e.cursor = e.limit - v_5
 			if !portuguese_verb_suffix(e) {
 				goto lab1_6_9
@@ -427,16 +371,14 @@ func portuguese_stem(e *env) bool {
 		e.cursor = e.limit - v_4
 		v_6 = e.limit - e.cursor
 		e.ket = e.cursor
-		if e.cursor <= e.back || e.word[e.cursor-1] != 'i' {
+		if !e.letterBack('i') {
 			goto lab2_6_25
 		}
-		e.cursor -= 1
 		e.bra = e.cursor
 		v_7 = e.limit - e.cursor
-		if e.cursor <= e.back || e.word[e.cursor-1] != 'c' {
+		if !e.letterBack('c') {
 			goto lab2_6_25
 		}
-		e.cursor -= 1
 		e.cursor = e.limit - v_7
 		if !portuguese_RV(e) {
 			goto lab2_6_25
@@ -482,45 +424,38 @@ var portuguese_a_4 = []among{
 	{"ic", -1, 1, nil}, {"abil", -1, 1, nil}, {"iv", -1, 1, nil},
 }
 var portuguese_a_5 = []among{
-	{"ica", -1, 1, nil}, {"ância", -1, 1, nil}, {"ência", -1, 4, nil}, {"logia", -1, 2, nil}, {"ira", -1, 9, nil},
-	{"adora", -1, 1, nil}, {"osa", -1, 1, nil}, {"ista", -1, 1, nil}, {"iva", -1, 8, nil}, {"eza", -1, 1, nil},
-	{"idade", -1, 7, nil}, {"ante", -1, 1, nil}, {"mente", -1, 6, nil}, {"amente", 12, 5, nil}, {"ável", -1, 1, nil},
-	{"ível", -1, 1, nil}, {"ico", -1, 1, nil}, {"ismo", -1, 1, nil}, {"oso", -1, 1, nil}, {"amento", -1, 1, nil},
-	{"imento", -1, 1, nil}, {"ivo", -1, 8, nil}, {"aça~o", -1, 1, nil}, {"uça~o", -1, 3, nil}, {"ador", -1, 1, nil},
-	{"icas", -1, 1, nil}, {"ências", -1, 4, nil}, {"logias", -1, 2, nil}, {"iras", -1, 9, nil}, {"adoras", -1, 1, nil},
-	{"osas", -1, 1, nil}, {"istas", -1, 1, nil}, {"ivas", -1, 8, nil}, {"ezas", -1, 1, nil}, {"idades", -1, 7, nil},
-	{"adores", -1, 1, nil}, {"antes", -1, 1, nil}, {"aço~es", -1, 1, nil}, {"uço~es", -1, 3, nil}, {"icos", -1, 1, nil},
-	{"ismos", -1, 1, nil}, {"osos", -1, 1, nil}, {"amentos", -1, 1, nil}, {"imentos", -1, 1, nil}, {"ivos", -1, 8, nil},
+	{"ica", -1, 1, nil}, {"ância", -1, 1, nil}, {"ência", -1, 4, nil}, {"logia", -1, 2, nil}, {"ira", -1, 9, nil}, {"adora", -1, 1, nil},
+	{"osa", -1, 1, nil}, {"ista", -1, 1, nil}, {"iva", -1, 8, nil}, {"eza", -1, 1, nil}, {"idade", -1, 7, nil}, {"ante", -1, 1, nil}, {"mente", -1, 6, nil},
+	{"amente", 12, 5, nil}, {"ável", -1, 1, nil}, {"ível", -1, 1, nil}, {"ico", -1, 1, nil}, {"ismo", -1, 1, nil}, {"oso", -1, 1, nil},
+	{"amento", -1, 1, nil}, {"imento", -1, 1, nil}, {"ivo", -1, 8, nil}, {"aça~o", -1, 1, nil}, {"uça~o", -1, 3, nil}, {"ador", -1, 1, nil},
+	{"icas", -1, 1, nil}, {"ências", -1, 4, nil}, {"logias", -1, 2, nil}, {"iras", -1, 9, nil}, {"adoras", -1, 1, nil}, {"osas", -1, 1, nil},
+	{"istas", -1, 1, nil}, {"ivas", -1, 8, nil}, {"ezas", -1, 1, nil}, {"idades", -1, 7, nil}, {"adores", -1, 1, nil}, {"antes", -1, 1, nil},
+	{"aço~es", -1, 1, nil}, {"uço~es", -1, 3, nil}, {"icos", -1, 1, nil}, {"ismos", -1, 1, nil}, {"osos", -1, 1, nil}, {"amentos", -1, 1, nil},
+	{"imentos", -1, 1, nil}, {"ivos", -1, 8, nil},
 }
 var portuguese_a_6 = []among{
-	{"ada", -1, 1, nil}, {"ida", -1, 1, nil}, {"ia", -1, 1, nil}, {"aria", 2, 1, nil}, {"eria", 2, 1, nil},
-	{"iria", 2, 1, nil}, {"ara", -1, 1, nil}, {"era", -1, 1, nil}, {"ira", -1, 1, nil}, {"ava", -1, 1, nil},
-	{"asse", -1, 1, nil}, {"esse", -1, 1, nil}, {"isse", -1, 1, nil}, {"aste", -1, 1, nil}, {"este", -1, 1, nil},
-	{"iste", -1, 1, nil}, {"ei", -1, 1, nil}, {"arei", 16, 1, nil}, {"erei", 16, 1, nil}, {"irei", 16, 1, nil},
-	{"am", -1, 1, nil}, {"iam", 20, 1, nil}, {"ariam", 21, 1, nil}, {"eriam", 21, 1, nil}, {"iriam", 21, 1, nil},
-	{"aram", 20, 1, nil}, {"eram", 20, 1, nil}, {"iram", 20, 1, nil}, {"avam", 20, 1, nil}, {"em", -1, 1, nil},
-	{"arem", 29, 1, nil}, {"erem", 29, 1, nil}, {"irem", 29, 1, nil}, {"assem", 29, 1, nil}, {"essem", 29, 1, nil},
-	{"issem", 29, 1, nil}, {"ado", -1, 1, nil}, {"ido", -1, 1, nil}, {"ando", -1, 1, nil}, {"endo", -1, 1, nil},
-	{"indo", -1, 1, nil}, {"ara~o", -1, 1, nil}, {"era~o", -1, 1, nil}, {"ira~o", -1, 1, nil}, {"ar", -1, 1, nil},
-	{"er", -1, 1, nil}, {"ir", -1, 1, nil}, {"as", -1, 1, nil}, {"adas", 47, 1, nil}, {"idas", 47, 1, nil},
-	{"ias", 47, 1, nil}, {"arias", 50, 1, nil}, {"erias", 50, 1, nil}, {"irias", 50, 1, nil}, {"aras", 47, 1, nil},
-	{"eras", 47, 1, nil}, {"iras", 47, 1, nil}, {"avas", 47, 1, nil}, {"es", -1, 1, nil}, {"ardes", 58, 1, nil},
-	{"erdes", 58, 1, nil}, {"irdes", 58, 1, nil}, {"ares", 58, 1, nil}, {"eres", 58, 1, nil}, {"ires", 58, 1, nil},
-	{"asses", 58, 1, nil}, {"esses", 58, 1, nil}, {"isses", 58, 1, nil}, {"astes", 58, 1, nil}, {"estes", 58, 1, nil},
-	{"istes", 58, 1, nil}, {"is", -1, 1, nil}, {"ais", 71, 1, nil}, {"eis", 71, 1, nil}, {"areis", 73, 1, nil},
-	{"ereis", 73, 1, nil}, {"ireis", 73, 1, nil}, {"áreis", 73, 1, nil}, {"éreis", 73, 1, nil}, {"íreis", 73, 1, nil},
-	{"ásseis", 73, 1, nil}, {"ésseis", 73, 1, nil}, {"ísseis", 73, 1, nil}, {"áveis", 73, 1, nil}, {"íeis", 73, 1, nil},
-	{"aríeis", 84, 1, nil}, {"eríeis", 84, 1, nil}, {"iríeis", 84, 1, nil}, {"ados", -1, 1, nil}, {"idos", -1, 1, nil},
-	{"amos", -1, 1, nil}, {"áramos", 90, 1, nil}, {"éramos", 90, 1, nil}, {"íramos", 90, 1, nil}, {"ávamos", 90, 1, nil},
-	{"íamos", 90, 1, nil}, {"aríamos", 95, 1, nil}, {"eríamos", 95, 1, nil}, {"iríamos", 95, 1, nil}, {"emos", -1, 1, nil},
-	{"aremos", 99, 1, nil}, {"eremos", 99, 1, nil}, {"iremos", 99, 1, nil}, {"ássemos", 99, 1, nil}, {"êssemos", 99, 1, nil},
-	{"íssemos", 99, 1, nil}, {"imos", -1, 1, nil}, {"armos", -1, 1, nil}, {"ermos", -1, 1, nil}, {"irmos", -1, 1, nil},
-	{"ámos", -1, 1, nil}, {"arás", -1, 1, nil}, {"erás", -1, 1, nil}, {"irás", -1, 1, nil}, {"eu", -1, 1, nil},
-	{"iu", -1, 1, nil}, {"ou", -1, 1, nil}, {"ará", -1, 1, nil}, {"erá", -1, 1, nil}, {"irá", -1, 1, nil},
+	{"ada", -1, 1, nil}, {"ida", -1, 1, nil}, {"ia", -1, 1, nil}, {"aria", 2, 1, nil}, {"eria", 2, 1, nil}, {"iria", 2, 1, nil}, {"ara", -1, 1, nil},
+	{"era", -1, 1, nil}, {"ira", -1, 1, nil}, {"ava", -1, 1, nil}, {"asse", -1, 1, nil}, {"esse", -1, 1, nil}, {"isse", -1, 1, nil}, {"aste", -1, 1, nil},
+	{"este", -1, 1, nil}, {"iste", -1, 1, nil}, {"ei", -1, 1, nil}, {"arei", 16, 1, nil}, {"erei", 16, 1, nil}, {"irei", 16, 1, nil}, {"am", -1, 1, nil},
+	{"iam", 20, 1, nil}, {"ariam", 21, 1, nil}, {"eriam", 21, 1, nil}, {"iriam", 21, 1, nil}, {"aram", 20, 1, nil}, {"eram", 20, 1, nil},
+	{"iram", 20, 1, nil}, {"avam", 20, 1, nil}, {"em", -1, 1, nil}, {"arem", 29, 1, nil}, {"erem", 29, 1, nil}, {"irem", 29, 1, nil}, {"assem", 29, 1, nil},
+	{"essem", 29, 1, nil}, {"issem", 29, 1, nil}, {"ado", -1, 1, nil}, {"ido", -1, 1, nil}, {"ando", -1, 1, nil}, {"endo", -1, 1, nil},
+	{"indo", -1, 1, nil}, {"ara~o", -1, 1, nil}, {"era~o", -1, 1, nil}, {"ira~o", -1, 1, nil}, {"ar", -1, 1, nil}, {"er", -1, 1, nil},
+	{"ir", -1, 1, nil}, {"as", -1, 1, nil}, {"adas", 47, 1, nil}, {"idas", 47, 1, nil}, {"ias", 47, 1, nil}, {"arias", 50, 1, nil}, {"erias", 50, 1, nil},
+	{"irias", 50, 1, nil}, {"aras", 47, 1, nil}, {"eras", 47, 1, nil}, {"iras", 47, 1, nil}, {"avas", 47, 1, nil}, {"es", -1, 1, nil},
+	{"ardes", 58, 1, nil}, {"erdes", 58, 1, nil}, {"irdes", 58, 1, nil}, {"ares", 58, 1, nil}, {"eres", 58, 1, nil}, {"ires", 58, 1, nil},
+	{"asses", 58, 1, nil}, {"esses", 58, 1, nil}, {"isses", 58, 1, nil}, {"astes", 58, 1, nil}, {"estes", 58, 1, nil}, {"istes", 58, 1, nil},
+	{"is", -1, 1, nil}, {"ais", 71, 1, nil}, {"eis", 71, 1, nil}, {"areis", 73, 1, nil}, {"ereis", 73, 1, nil}, {"ireis", 73, 1, nil},
+	{"áreis", 73, 1, nil}, {"éreis", 73, 1, nil}, {"íreis", 73, 1, nil}, {"ásseis", 73, 1, nil}, {"ésseis", 73, 1, nil}, {"ísseis", 73, 1, nil},
+	{"áveis", 73, 1, nil}, {"íeis", 73, 1, nil}, {"aríeis", 84, 1, nil}, {"eríeis", 84, 1, nil}, {"iríeis", 84, 1, nil}, {"ados", -1, 1, nil},
+	{"idos", -1, 1, nil}, {"amos", -1, 1, nil}, {"áramos", 90, 1, nil}, {"éramos", 90, 1, nil}, {"íramos", 90, 1, nil}, {"ávamos", 90, 1, nil},
+	{"íamos", 90, 1, nil}, {"aríamos", 95, 1, nil}, {"eríamos", 95, 1, nil}, {"iríamos", 95, 1, nil}, {"emos", -1, 1, nil}, {"aremos", 99, 1, nil},
+	{"eremos", 99, 1, nil}, {"iremos", 99, 1, nil}, {"ássemos", 99, 1, nil}, {"êssemos", 99, 1, nil}, {"íssemos", 99, 1, nil}, {"imos", -1, 1, nil},
+	{"armos", -1, 1, nil}, {"ermos", -1, 1, nil}, {"irmos", -1, 1, nil}, {"ámos", -1, 1, nil}, {"arás", -1, 1, nil}, {"erás", -1, 1, nil},
+	{"irás", -1, 1, nil}, {"eu", -1, 1, nil}, {"iu", -1, 1, nil}, {"ou", -1, 1, nil}, {"ará", -1, 1, nil}, {"erá", -1, 1, nil}, {"irá", -1, 1, nil},
 }
 var portuguese_a_7 = []among{
-	{"a", -1, 1, nil}, {"i", -1, 1, nil}, {"o", -1, 1, nil}, {"os", -1, 1, nil}, {"á", -1, 1, nil}, {"í", -1, 1, nil},
-	{"ó", -1, 1, nil},
+	{"a", -1, 1, nil}, {"i", -1, 1, nil}, {"o", -1, 1, nil}, {"os", -1, 1, nil}, {"á", -1, 1, nil}, {"í", -1, 1, nil}, {"ó", -1, 1, nil},
 }
 var portuguese_a_8 = []among{
 	{"e", -1, 1, nil}, {"ç", -1, 2, nil}, {"é", -1, 1, nil}, {"ê", -1, 1, nil},

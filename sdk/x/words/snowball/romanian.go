@@ -4,18 +4,14 @@
 package snowball
 
 func romanian_norm(e *env) bool {
-	var among_var int
-	var v_1 int
-	var v_2 int
-	var v_3 int
+	var among_var, v_1, v_2, v_3 int
 	v_1 = e.cursor
 	for {
 		v_2 = e.cursor
 		for {
 			v_3 = e.cursor
 			e.bra = e.cursor
-			among_var = e.find(romanian_a_0)
-			if among_var == 0 {
+			if among_var = e.find(romanian_a_0); among_var == 0 {
 				goto lab2_9_5
 			}
 			e.ket = e.cursor
@@ -24,10 +20,9 @@ func romanian_norm(e *env) bool {
 			break
 		lab2_9_5:
 			e.cursor = v_3
-			if e.cursor >= e.limit {
+			if !e.next() {
 				goto lab1_9_3
 			}
-			e.cursor += 1
 		}
 		continue
 	lab1_9_3:
@@ -39,9 +34,7 @@ func romanian_norm(e *env) bool {
 }
 
 func romanian_prelude(e *env) bool {
-	var v_1 int
-	var v_2 int
-	var v_3 int
+	var v_1, v_2, v_3 int
 	for {
 		v_1 = e.cursor
 		for {
@@ -52,24 +45,12 @@ func romanian_prelude(e *env) bool {
 			e.bra = e.cursor
 			for {
 				v_3 = e.cursor
-				if e.cursor == e.limit || e.word[e.cursor] != 'u' {
-					goto lab2_12_10
+				if e.letter('u') && e.ketHere() && e.in(romanian_g_v) {
+					e.replace("U")
+					break
 				}
-				e.cursor += 1
-				e.ket = e.cursor
-				if !e.in(romanian_g_v) {
-					goto lab2_12_10
-				}
-				e.replace("U")
-				break
-			lab2_12_10:
 				e.cursor = v_3
-				if e.cursor == e.limit || e.word[e.cursor] != 'i' {
-					goto lab1_12_4
-				}
-				e.cursor += 1
-				e.ket = e.cursor
-				if !e.in(romanian_g_v) {
+				if !e.letter('i') || !e.ketHere() || !e.in(romanian_g_v) {
 					goto lab1_12_4
 				}
 				e.replace("I")
@@ -79,10 +60,9 @@ func romanian_prelude(e *env) bool {
 			break
 		lab1_12_4:
 			e.cursor = v_2
-			if e.cursor >= e.limit {
+			if !e.next() {
 				goto lab0_12_2
 			}
-			e.cursor += 1
 		}
 		continue
 	lab0_12_2:
@@ -93,11 +73,7 @@ func romanian_prelude(e *env) bool {
 }
 
 func romanian_mark_regions(e *env) bool {
-	var v_1 int
-	var v_2 int
-	var v_3 int
-	var v_4 int
-	var v_5 int
+	var v_1, v_2, v_3, v_4, v_5 int
 	e.I_pV = e.limit
 	e.I_p1 = e.limit
 	e.I_p2 = e.limit
@@ -109,20 +85,12 @@ func romanian_mark_regions(e *env) bool {
 		}
 		for {
 			v_3 = e.cursor
-			if !e.out(romanian_g_v) {
-				goto lab2_17_11
+			if e.out(romanian_g_v) && e.goOut(romanian_g_v) {
+				e.cursor += 1
+				break
 			}
-			if !e.goOut(romanian_g_v) {
-				goto lab2_17_11
-			}
-			e.cursor += 1
-			break
-		lab2_17_11:
 			e.cursor = v_3
-			if !e.in(romanian_g_v) {
-				goto lab1_17_6
-			}
-			if !e.goIn(romanian_g_v) {
+			if !e.in(romanian_g_v) || !e.goIn(romanian_g_v) {
 				goto lab1_17_6
 			}
 			e.cursor += 1
@@ -136,23 +104,14 @@ func romanian_mark_regions(e *env) bool {
 		}
 		for {
 			v_4 = e.cursor
-			if !e.out(romanian_g_v) {
-				goto lab1_17_38
+			if e.out(romanian_g_v) && e.goOut(romanian_g_v) {
+				e.cursor += 1
+				break
 			}
-			if !e.goOut(romanian_g_v) {
-				goto lab1_17_38
-			}
-			e.cursor += 1
-			break
-		lab1_17_38:
 			e.cursor = v_4
-			if !e.in(romanian_g_v) {
+			if !e.in(romanian_g_v) || !e.next() {
 				goto lab0_17_4
 			}
-			if e.cursor >= e.limit {
-				goto lab0_17_4
-			}
-			e.cursor += 1
 			break
 		}
 		break
@@ -185,8 +144,7 @@ lab0_17_63:
 }
 
 func romanian_postlude(e *env) bool {
-	var among_var int
-	var v_1 int
+	var among_var, v_1 int
 	for {
 		v_1 = e.cursor
 		e.bra = e.cursor
@@ -198,10 +156,9 @@ func romanian_postlude(e *env) bool {
 			if among_var == 2 {
 				e.replace("u")
 			} else {
-				if e.cursor >= e.limit {
+				if !e.next() {
 					goto lab0_13_2
 				}
-				e.cursor += 1
 			}
 		}
 		continue
@@ -219,8 +176,7 @@ func romanian_R1(e *env) bool {
 func romanian_step_0(e *env) bool {
 	var among_var int
 	e.ket = e.cursor
-	among_var = e.findBack(romanian_a_2)
-	if among_var == 0 {
+	if among_var = e.findBack(romanian_a_2); among_var == 0 {
 		return false
 	}
 	e.bra = e.cursor
@@ -240,11 +196,9 @@ func romanian_step_0(e *env) bool {
 					e.replace("i")
 				} else {
 					if among_var == 5 {
-						if !e.eqBack("ab") {
-							goto lab0_11_22
+						if e.eqBack("ab") {
+							return false
 						}
-						return false
-					lab0_11_22:
 						e.replace("i")
 					} else {
 						if among_var == 6 {
@@ -261,12 +215,10 @@ func romanian_step_0(e *env) bool {
 }
 
 func romanian_combo_suffix(e *env) bool {
-	var among_var int
-	var v_1 int
+	var among_var, v_1 int
 	v_1 = e.limit - e.cursor
 	e.ket = e.cursor
-	among_var = e.findBack(romanian_a_3)
-	if among_var == 0 {
+	if among_var = e.findBack(romanian_a_3); among_var == 0 {
 		return false
 	}
 	e.bra = e.cursor
@@ -280,22 +232,18 @@ func romanian_combo_suffix(e *env) bool {
 }
 
 func romanian_standard_suffix(e *env) bool {
-	var among_var int
-	var v_1 int
+	var among_var, v_1 int
 	e.B_standard_suffix_removed = false
 	for {
 		v_1 = e.limit - e.cursor
-		if !romanian_combo_suffix(e) {
-			goto lab0_20_3
+		if romanian_combo_suffix(e) {
+			continue
 		}
-		continue
-	lab0_20_3:
 		e.cursor = e.limit - v_1
 		break
 	}
 	e.ket = e.cursor
-	among_var = e.findBack(romanian_a_4)
-	if among_var == 0 {
+	if among_var = e.findBack(romanian_a_4); among_var == 0 {
 		return false
 	}
 	e.bra = e.cursor
@@ -306,10 +254,9 @@ func romanian_standard_suffix(e *env) bool {
 		e.remove()
 	} else {
 		if among_var == 2 {
-			if e.cursor <= e.back || e.word[e.cursor-1] != 'ț' {
+			if !e.letterBack('ț') {
 				return false
 			}
-			e.cursor -= 1
 			e.bra = e.cursor
 			e.replace("t")
 		} else {
@@ -321,8 +268,7 @@ func romanian_standard_suffix(e *env) bool {
 }
 
 func romanian_verb_suffix(e *env) bool {
-	var among_var int
-	var v_2 int
+	var among_var, v_2 int
 	if e.cursor < e.I_pV {
 		return false
 	}
@@ -337,11 +283,9 @@ func romanian_verb_suffix(e *env) bool {
 	e.bra = e.cursor
 	if among_var == 1 {
 		for {
-			if !e.outBack(romanian_g_v) {
-				goto lab0_16_14
+			if e.outBack(romanian_g_v) {
+				break
 			}
-			break
-		lab0_16_14:
 			if e.cursor <= e.back || e.word[e.cursor-1] != 'u' {
 				e.back = v_2
 				return false
@@ -359,11 +303,7 @@ func romanian_verb_suffix(e *env) bool {
 
 func romanian_vowel_suffix(e *env) bool {
 	e.ket = e.cursor
-	if e.findBack(romanian_a_6) == 0 {
-		return false
-	}
-	e.bra = e.cursor
-	if e.I_pV > e.cursor {
+	if e.findBack(romanian_a_6) == 0 || !e.braHere() || e.I_pV > e.cursor {
 		return false
 	}
 	e.remove()
@@ -371,12 +311,7 @@ func romanian_vowel_suffix(e *env) bool {
 }
 
 func romanian_stem(e *env) bool {
-	var v_1 int
-	var v_2 int
-	var v_3 int
-	var v_4 int
-	var v_5 int
-	var v_6 int
+	var v_1, v_2, v_3, v_4, v_5, v_6 int
 	romanian_norm(e)
 	v_1 = e.cursor
 	romanian_prelude(e)
@@ -392,11 +327,9 @@ func romanian_stem(e *env) bool {
 	e.cursor = e.limit - v_3
 	v_4 = e.limit - e.cursor
 	for {
-		if !e.B_standard_suffix_removed {
-			goto lab1_6_15
+		if e.B_standard_suffix_removed {
+			break
 		}
-		break
-	lab1_6_15:
 		if !romanian_verb_suffix(e) {
 			goto lab0_6_14
 		}
@@ -424,59 +357,49 @@ var romanian_a_1 = []among{
 	{"", -1, 3, nil}, {"I", 0, 1, nil}, {"U", 0, 2, nil},
 }
 var romanian_a_2 = []among{
-	{"ea", -1, 3, nil}, {"ația", -1, 7, nil}, {"aua", -1, 2, nil}, {"iua", -1, 4, nil}, {"ație", -1, 7, nil},
-	{"ele", -1, 3, nil}, {"ile", -1, 5, nil}, {"iile", 6, 4, nil}, {"iei", -1, 4, nil}, {"atei", -1, 6, nil},
-	{"ii", -1, 4, nil}, {"ului", -1, 1, nil}, {"ul", -1, 1, nil}, {"elor", -1, 3, nil}, {"ilor", -1, 4, nil},
-	{"iilor", 14, 4, nil},
+	{"ea", -1, 3, nil}, {"ația", -1, 7, nil}, {"aua", -1, 2, nil}, {"iua", -1, 4, nil}, {"ație", -1, 7, nil}, {"ele", -1, 3, nil}, {"ile", -1, 5, nil},
+	{"iile", 6, 4, nil}, {"iei", -1, 4, nil}, {"atei", -1, 6, nil}, {"ii", -1, 4, nil}, {"ului", -1, 1, nil}, {"ul", -1, 1, nil}, {"elor", -1, 3, nil},
+	{"ilor", -1, 4, nil}, {"iilor", 14, 4, nil},
 }
 var romanian_a_3 = []among{
-	{"icala", -1, 4, nil}, {"iciva", -1, 4, nil}, {"ativa", -1, 5, nil}, {"itiva", -1, 6, nil}, {"icale", -1, 4, nil},
-	{"ațiune", -1, 5, nil}, {"ițiune", -1, 6, nil}, {"atoare", -1, 5, nil}, {"itoare", -1, 6, nil}, {"ătoare", -1, 5, nil},
-	{"icitate", -1, 4, nil}, {"abilitate", -1, 1, nil}, {"ibilitate", -1, 2, nil}, {"ivitate", -1, 3, nil},
-	{"icive", -1, 4, nil}, {"ative", -1, 5, nil}, {"itive", -1, 6, nil}, {"icali", -1, 4, nil}, {"atori", -1, 5, nil},
-	{"icatori", 18, 4, nil}, {"itori", -1, 6, nil}, {"ători", -1, 5, nil}, {"icitati", -1, 4, nil}, {"abilitati", -1, 1, nil},
-	{"ivitati", -1, 3, nil}, {"icivi", -1, 4, nil}, {"ativi", -1, 5, nil}, {"itivi", -1, 6, nil}, {"icităi", -1, 4, nil},
-	{"abilităi", -1, 1, nil}, {"ivităi", -1, 3, nil}, {"icități", -1, 4, nil}, {"abilități", -1, 1, nil},
-	{"ivități", -1, 3, nil}, {"ical", -1, 4, nil}, {"ator", -1, 5, nil}, {"icator", 35, 4, nil}, {"itor", -1, 6, nil},
-	{"ător", -1, 5, nil}, {"iciv", -1, 4, nil}, {"ativ", -1, 5, nil}, {"itiv", -1, 6, nil}, {"icală", -1, 4, nil},
-	{"icivă", -1, 4, nil}, {"ativă", -1, 5, nil}, {"itivă", -1, 6, nil},
+	{"icala", -1, 4, nil}, {"iciva", -1, 4, nil}, {"ativa", -1, 5, nil}, {"itiva", -1, 6, nil}, {"icale", -1, 4, nil}, {"ațiune", -1, 5, nil},
+	{"ițiune", -1, 6, nil}, {"atoare", -1, 5, nil}, {"itoare", -1, 6, nil}, {"ătoare", -1, 5, nil}, {"icitate", -1, 4, nil}, {"abilitate", -1, 1, nil},
+	{"ibilitate", -1, 2, nil}, {"ivitate", -1, 3, nil}, {"icive", -1, 4, nil}, {"ative", -1, 5, nil}, {"itive", -1, 6, nil}, {"icali", -1, 4, nil},
+	{"atori", -1, 5, nil}, {"icatori", 18, 4, nil}, {"itori", -1, 6, nil}, {"ători", -1, 5, nil}, {"icitati", -1, 4, nil}, {"abilitati", -1, 1, nil},
+	{"ivitati", -1, 3, nil}, {"icivi", -1, 4, nil}, {"ativi", -1, 5, nil}, {"itivi", -1, 6, nil}, {"icităi", -1, 4, nil}, {"abilităi", -1, 1, nil},
+	{"ivităi", -1, 3, nil}, {"icități", -1, 4, nil}, {"abilități", -1, 1, nil}, {"ivități", -1, 3, nil}, {"ical", -1, 4, nil}, {"ator", -1, 5, nil},
+	{"icator", 35, 4, nil}, {"itor", -1, 6, nil}, {"ător", -1, 5, nil}, {"iciv", -1, 4, nil}, {"ativ", -1, 5, nil}, {"itiv", -1, 6, nil},
+	{"icală", -1, 4, nil}, {"icivă", -1, 4, nil}, {"ativă", -1, 5, nil}, {"itivă", -1, 6, nil},
 }
 var romanian_as_3 = [...]string{"abil", "ibil", "iv", "ic", "at", "it"}
 var romanian_a_4 = []among{
-	{"ica", -1, 1, nil}, {"abila", -1, 1, nil}, {"ibila", -1, 1, nil}, {"oasa", -1, 1, nil}, {"ata", -1, 1, nil},
-	{"ita", -1, 1, nil}, {"anta", -1, 1, nil}, {"ista", -1, 3, nil}, {"uta", -1, 1, nil}, {"iva", -1, 1, nil},
-	{"ic", -1, 1, nil}, {"ice", -1, 1, nil}, {"abile", -1, 1, nil}, {"ibile", -1, 1, nil}, {"isme", -1, 3, nil},
-	{"iune", -1, 2, nil}, {"oase", -1, 1, nil}, {"ate", -1, 1, nil}, {"itate", 17, 1, nil}, {"ite", -1, 1, nil},
-	{"ante", -1, 1, nil}, {"iste", -1, 3, nil}, {"ute", -1, 1, nil}, {"ive", -1, 1, nil}, {"ici", -1, 1, nil},
-	{"abili", -1, 1, nil}, {"ibili", -1, 1, nil}, {"iuni", -1, 2, nil}, {"atori", -1, 1, nil}, {"osi", -1, 1, nil},
-	{"ati", -1, 1, nil}, {"itati", 30, 1, nil}, {"iti", -1, 1, nil}, {"anti", -1, 1, nil}, {"isti", -1, 3, nil},
-	{"uti", -1, 1, nil}, {"iști", -1, 3, nil}, {"ivi", -1, 1, nil}, {"ităi", -1, 1, nil}, {"oși", -1, 1, nil},
-	{"ități", -1, 1, nil}, {"abil", -1, 1, nil}, {"ibil", -1, 1, nil}, {"ism", -1, 3, nil}, {"ator", -1, 1, nil},
-	{"os", -1, 1, nil}, {"at", -1, 1, nil}, {"it", -1, 1, nil}, {"ant", -1, 1, nil}, {"ist", -1, 3, nil},
-	{"ut", -1, 1, nil}, {"iv", -1, 1, nil}, {"ică", -1, 1, nil}, {"abilă", -1, 1, nil}, {"ibilă", -1, 1, nil},
-	{"oasă", -1, 1, nil}, {"ată", -1, 1, nil}, {"ită", -1, 1, nil}, {"antă", -1, 1, nil}, {"istă", -1, 3, nil},
-	{"ută", -1, 1, nil}, {"ivă", -1, 1, nil},
+	{"ica", -1, 1, nil}, {"abila", -1, 1, nil}, {"ibila", -1, 1, nil}, {"oasa", -1, 1, nil}, {"ata", -1, 1, nil}, {"ita", -1, 1, nil},
+	{"anta", -1, 1, nil}, {"ista", -1, 3, nil}, {"uta", -1, 1, nil}, {"iva", -1, 1, nil}, {"ic", -1, 1, nil}, {"ice", -1, 1, nil}, {"abile", -1, 1, nil},
+	{"ibile", -1, 1, nil}, {"isme", -1, 3, nil}, {"iune", -1, 2, nil}, {"oase", -1, 1, nil}, {"ate", -1, 1, nil}, {"itate", 17, 1, nil},
+	{"ite", -1, 1, nil}, {"ante", -1, 1, nil}, {"iste", -1, 3, nil}, {"ute", -1, 1, nil}, {"ive", -1, 1, nil}, {"ici", -1, 1, nil}, {"abili", -1, 1, nil},
+	{"ibili", -1, 1, nil}, {"iuni", -1, 2, nil}, {"atori", -1, 1, nil}, {"osi", -1, 1, nil}, {"ati", -1, 1, nil}, {"itati", 30, 1, nil},
+	{"iti", -1, 1, nil}, {"anti", -1, 1, nil}, {"isti", -1, 3, nil}, {"uti", -1, 1, nil}, {"iști", -1, 3, nil}, {"ivi", -1, 1, nil}, {"ităi", -1, 1, nil},
+	{"oși", -1, 1, nil}, {"ități", -1, 1, nil}, {"abil", -1, 1, nil}, {"ibil", -1, 1, nil}, {"ism", -1, 3, nil}, {"ator", -1, 1, nil},
+	{"os", -1, 1, nil}, {"at", -1, 1, nil}, {"it", -1, 1, nil}, {"ant", -1, 1, nil}, {"ist", -1, 3, nil}, {"ut", -1, 1, nil}, {"iv", -1, 1, nil},
+	{"ică", -1, 1, nil}, {"abilă", -1, 1, nil}, {"ibilă", -1, 1, nil}, {"oasă", -1, 1, nil}, {"ată", -1, 1, nil}, {"ită", -1, 1, nil},
+	{"antă", -1, 1, nil}, {"istă", -1, 3, nil}, {"ută", -1, 1, nil}, {"ivă", -1, 1, nil},
 }
 var romanian_a_5 = []among{
-	{"ea", -1, 1, nil}, {"ia", -1, 1, nil}, {"esc", -1, 1, nil}, {"ăsc", -1, 1, nil}, {"ind", -1, 1, nil},
-	{"ând", -1, 1, nil}, {"are", -1, 1, nil}, {"ere", -1, 1, nil}, {"ire", -1, 1, nil}, {"âre", -1, 1, nil},
-	{"se", -1, 2, nil}, {"ase", 10, 1, nil}, {"sese", 10, 2, nil}, {"ise", 10, 1, nil}, {"use", 10, 1, nil},
-	{"âse", 10, 1, nil}, {"ește", -1, 1, nil}, {"ăște", -1, 1, nil}, {"eze", -1, 1, nil}, {"ai", -1, 1, nil},
-	{"eai", 19, 1, nil}, {"iai", 19, 1, nil}, {"sei", -1, 2, nil}, {"ești", -1, 1, nil}, {"ăști", -1, 1, nil},
-	{"ui", -1, 1, nil}, {"ezi", -1, 1, nil}, {"âi", -1, 1, nil}, {"ași", -1, 1, nil}, {"seși", -1, 2, nil},
-	{"aseși", 29, 1, nil}, {"seseși", 29, 2, nil}, {"iseși", 29, 1, nil}, {"useși", 29, 1, nil}, {"âseși", 29, 1, nil},
-	{"iși", -1, 1, nil}, {"uși", -1, 1, nil}, {"âși", -1, 1, nil}, {"ați", -1, 2, nil}, {"eați", 38, 1, nil},
-	{"iați", 38, 1, nil}, {"eți", -1, 2, nil}, {"iți", -1, 2, nil}, {"âți", -1, 2, nil}, {"arăți", -1, 1, nil},
-	{"serăți", -1, 2, nil}, {"aserăți", 45, 1, nil}, {"seserăți", 45, 2, nil}, {"iserăți", 45, 1, nil}, {"userăți", 45, 1, nil},
-	{"âserăți", 45, 1, nil}, {"irăți", -1, 1, nil}, {"urăți", -1, 1, nil}, {"ârăți", -1, 1, nil}, {"am", -1, 1, nil},
-	{"eam", 54, 1, nil}, {"iam", 54, 1, nil}, {"em", -1, 2, nil}, {"asem", 57, 1, nil}, {"sesem", 57, 2, nil},
-	{"isem", 57, 1, nil}, {"usem", 57, 1, nil}, {"âsem", 57, 1, nil}, {"im", -1, 2, nil}, {"âm", -1, 2, nil},
-	{"ăm", -1, 2, nil}, {"arăm", 65, 1, nil}, {"serăm", 65, 2, nil}, {"aserăm", 67, 1, nil}, {"seserăm", 67, 2, nil},
-	{"iserăm", 67, 1, nil}, {"userăm", 67, 1, nil}, {"âserăm", 67, 1, nil}, {"irăm", 65, 1, nil}, {"urăm", 65, 1, nil},
-	{"ârăm", 65, 1, nil}, {"au", -1, 1, nil}, {"eau", 76, 1, nil}, {"iau", 76, 1, nil}, {"indu", -1, 1, nil},
-	{"ându", -1, 1, nil}, {"ez", -1, 1, nil}, {"ească", -1, 1, nil}, {"ară", -1, 1, nil}, {"seră", -1, 2, nil},
-	{"aseră", 84, 1, nil}, {"seseră", 84, 2, nil}, {"iseră", 84, 1, nil}, {"useră", 84, 1, nil}, {"âseră", 84, 1, nil},
-	{"iră", -1, 1, nil}, {"ură", -1, 1, nil}, {"âră", -1, 1, nil}, {"ează", -1, 1, nil},
+	{"ea", -1, 1, nil}, {"ia", -1, 1, nil}, {"esc", -1, 1, nil}, {"ăsc", -1, 1, nil}, {"ind", -1, 1, nil}, {"ând", -1, 1, nil}, {"are", -1, 1, nil},
+	{"ere", -1, 1, nil}, {"ire", -1, 1, nil}, {"âre", -1, 1, nil}, {"se", -1, 2, nil}, {"ase", 10, 1, nil}, {"sese", 10, 2, nil}, {"ise", 10, 1, nil},
+	{"use", 10, 1, nil}, {"âse", 10, 1, nil}, {"ește", -1, 1, nil}, {"ăște", -1, 1, nil}, {"eze", -1, 1, nil}, {"ai", -1, 1, nil}, {"eai", 19, 1, nil},
+	{"iai", 19, 1, nil}, {"sei", -1, 2, nil}, {"ești", -1, 1, nil}, {"ăști", -1, 1, nil}, {"ui", -1, 1, nil}, {"ezi", -1, 1, nil}, {"âi", -1, 1, nil},
+	{"ași", -1, 1, nil}, {"seși", -1, 2, nil}, {"aseși", 29, 1, nil}, {"seseși", 29, 2, nil}, {"iseși", 29, 1, nil}, {"useși", 29, 1, nil},
+	{"âseși", 29, 1, nil}, {"iși", -1, 1, nil}, {"uși", -1, 1, nil}, {"âși", -1, 1, nil}, {"ați", -1, 2, nil}, {"eați", 38, 1, nil}, {"iați", 38, 1, nil},
+	{"eți", -1, 2, nil}, {"iți", -1, 2, nil}, {"âți", -1, 2, nil}, {"arăți", -1, 1, nil}, {"serăți", -1, 2, nil}, {"aserăți", 45, 1, nil},
+	{"seserăți", 45, 2, nil}, {"iserăți", 45, 1, nil}, {"userăți", 45, 1, nil}, {"âserăți", 45, 1, nil}, {"irăți", -1, 1, nil}, {"urăți", -1, 1, nil},
+	{"ârăți", -1, 1, nil}, {"am", -1, 1, nil}, {"eam", 54, 1, nil}, {"iam", 54, 1, nil}, {"em", -1, 2, nil}, {"asem", 57, 1, nil}, {"sesem", 57, 2, nil},
+	{"isem", 57, 1, nil}, {"usem", 57, 1, nil}, {"âsem", 57, 1, nil}, {"im", -1, 2, nil}, {"âm", -1, 2, nil}, {"ăm", -1, 2, nil}, {"arăm", 65, 1, nil},
+	{"serăm", 65, 2, nil}, {"aserăm", 67, 1, nil}, {"seserăm", 67, 2, nil}, {"iserăm", 67, 1, nil}, {"userăm", 67, 1, nil}, {"âserăm", 67, 1, nil},
+	{"irăm", 65, 1, nil}, {"urăm", 65, 1, nil}, {"ârăm", 65, 1, nil}, {"au", -1, 1, nil}, {"eau", 76, 1, nil}, {"iau", 76, 1, nil}, {"indu", -1, 1, nil},
+	{"ându", -1, 1, nil}, {"ez", -1, 1, nil}, {"ească", -1, 1, nil}, {"ară", -1, 1, nil}, {"seră", -1, 2, nil}, {"aseră", 84, 1, nil},
+	{"seseră", 84, 2, nil}, {"iseră", 84, 1, nil}, {"useră", 84, 1, nil}, {"âseră", 84, 1, nil}, {"iră", -1, 1, nil}, {"ură", -1, 1, nil},
+	{"âră", -1, 1, nil}, {"ează", -1, 1, nil},
 }
 var romanian_a_6 = []among{
 	{"a", -1, 1, nil}, {"e", -1, 1, nil}, {"ie", 1, 1, nil}, {"i", -1, 1, nil}, {"ă", -1, 1, nil},

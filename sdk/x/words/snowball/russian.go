@@ -34,23 +34,18 @@ lab0_17_3:
 func russian_perfective_gerund(e *env) bool {
 	var among_var int
 	e.ket = e.cursor
-	among_var = e.findBack(russian_a_0)
-	if among_var == 0 {
+	if among_var = e.findBack(russian_a_0); among_var == 0 {
 		return false
 	}
 	e.bra = e.cursor
 	if among_var == 1 {
 		for {
-			if e.cursor <= e.back || e.word[e.cursor-1] != 'а' {
-				goto lab0_22_8
+			if e.letterBack('а') {
+				break
 			}
-			e.cursor -= 1
-			break
-		lab0_22_8:
-			if e.cursor <= e.back || e.word[e.cursor-1] != 'я' {
+			if !e.letterBack('я') {
 				return false
 			}
-			e.cursor -= 1
 			break
 		}
 		e.remove()
@@ -71,8 +66,7 @@ func russian_adjective(e *env) bool {
 }
 
 func russian_adjectival(e *env) bool {
-	var among_var int
-	var v_1 int
+	var among_var, v_1 int
 	if !russian_adjective(e) {
 		return false
 	}
@@ -86,12 +80,9 @@ func russian_adjectival(e *env) bool {
 	e.bra = e.cursor
 	if among_var == 1 {
 		for {
-			if e.cursor <= e.back || e.word[e.cursor-1] != 'а' {
-				goto lab1_15_13
+			if e.letterBack('а') {
+				break
 			}
-			e.cursor -= 1
-			break
-		lab1_15_13:
 			if e.cursor <= e.back || e.word[e.cursor-1] != 'я' {
 				e.cursor = e.limit - v_1
 				goto lab0_15_4
@@ -120,23 +111,18 @@ func russian_reflexive(e *env) bool {
 func russian_verb(e *env) bool {
 	var among_var int
 	e.ket = e.cursor
-	among_var = e.findBack(russian_a_4)
-	if among_var == 0 {
+	if among_var = e.findBack(russian_a_4); among_var == 0 {
 		return false
 	}
 	e.bra = e.cursor
 	if among_var == 1 {
 		for {
-			if e.cursor <= e.back || e.word[e.cursor-1] != 'а' {
-				goto lab0_9_8
+			if e.letterBack('а') {
+				break
 			}
-			e.cursor -= 1
-			break
-		lab0_9_8:
-			if e.cursor <= e.back || e.word[e.cursor-1] != 'я' {
+			if !e.letterBack('я') {
 				return false
 			}
-			e.cursor -= 1
 			break
 		}
 		e.remove()
@@ -158,11 +144,7 @@ func russian_noun(e *env) bool {
 
 func russian_derivational(e *env) bool {
 	e.ket = e.cursor
-	if e.findBack(russian_a_6) == 0 {
-		return false
-	}
-	e.bra = e.cursor
-	if e.I_p2 > e.cursor {
+	if e.findBack(russian_a_6) == 0 || !e.braHere() || e.I_p2 > e.cursor {
 		return false
 	}
 	e.remove()
@@ -172,30 +154,22 @@ func russian_derivational(e *env) bool {
 func russian_tidy_up(e *env) bool {
 	var among_var int
 	e.ket = e.cursor
-	among_var = e.findBack(russian_a_7)
-	if among_var == 0 {
+	if among_var = e.findBack(russian_a_7); among_var == 0 {
 		return false
 	}
 	e.bra = e.cursor
 	if among_var == 1 {
 		e.remove()
 		e.ket = e.cursor
-		if e.cursor <= e.back || e.word[e.cursor-1] != 'н' {
+		if !e.letterBack('н') || !e.braHere() || !e.letterBack('н') {
 			return false
 		}
-		e.cursor -= 1
-		e.bra = e.cursor
-		if e.cursor <= e.back || e.word[e.cursor-1] != 'н' {
-			return false
-		}
-		e.cursor -= 1
 		e.remove()
 	} else {
 		if among_var == 2 {
-			if e.cursor <= e.back || e.word[e.cursor-1] != 'н' {
+			if !e.letterBack('н') {
 				return false
 			}
-			e.cursor -= 1
 			e.remove()
 		} else {
 			e.remove()
@@ -205,36 +179,22 @@ func russian_tidy_up(e *env) bool {
 }
 
 func russian_stem(e *env) bool {
-	var v_1 int
-	var v_10 int
-	var v_11 int
-	var v_12 int
-	var v_2 int
-	var v_3 int
-	var v_5 int
-	var v_6 int
-	var v_7 int
-	var v_8 int
-	var v_9 int
+	var v_1, v_10, v_11, v_12, v_2, v_3, v_5, v_6, v_7, v_8, v_9 int
 	v_1 = e.cursor
 	for {
 		v_2 = e.cursor
 		for {
 			v_3 = e.cursor
 			e.bra = e.cursor
-			if e.cursor == e.limit || e.word[e.cursor] != 'ё' {
-				goto lab2_6_5
+			if e.letter('ё') {
+				e.ket = e.cursor
+				e.cursor = v_3
+				break
 			}
-			e.cursor += 1
-			e.ket = e.cursor
 			e.cursor = v_3
-			break
-		lab2_6_5:
-			e.cursor = v_3
-			if e.cursor >= e.limit {
+			if !e.next() {
 				goto lab1_6_3
 			}
-			e.cursor += 1
 		}
 		e.replace("е")
 		continue
@@ -254,11 +214,9 @@ func russian_stem(e *env) bool {
 	v_6 = e.limit - e.cursor
 	for {
 		v_7 = e.limit - e.cursor
-		if !russian_perfective_gerund(e) {
-			goto lab1_6_39
+		if russian_perfective_gerund(e) {
+			break
 		}
-		break
-	lab1_6_39:
 		e.cursor = e.limit - v_7
 		v_8 = e.limit - e.cursor
 		if !russian_reflexive(e) {
@@ -268,17 +226,13 @@ func russian_stem(e *env) bool {
 	lab1_6_46:
 		for {
 			v_9 = e.limit - e.cursor
-			if !russian_adjectival(e) {
-				goto lab1_6_53
+			if russian_adjectival(e) {
+				break
 			}
-			break
-		lab1_6_53:
 			e.cursor = e.limit - v_9
-			if !russian_verb(e) {
-				goto lab1_6_59
+			if russian_verb(e) {
+				break
 			}
-			break
-		lab1_6_59:
 			e.cursor = e.limit - v_9
 			if !russian_noun(e) {
 				goto lab0_6_37
@@ -313,41 +267,37 @@ lab0_6_75:
 const russian_g_v = "аеиоуыэюя"
 
 var russian_a_0 = []among{
-	{"в", -1, 1, nil}, {"ив", 0, 2, nil}, {"ыв", 0, 2, nil}, {"вши", -1, 1, nil}, {"ивши", 3, 2, nil}, {"ывши", 3, 2, nil},
-	{"вшись", -1, 1, nil}, {"ившись", 6, 2, nil}, {"ывшись", 6, 2, nil},
+	{"в", -1, 1, nil}, {"ив", 0, 2, nil}, {"ыв", 0, 2, nil}, {"вши", -1, 1, nil}, {"ивши", 3, 2, nil}, {"ывши", 3, 2, nil}, {"вшись", -1, 1, nil},
+	{"ившись", 6, 2, nil}, {"ывшись", 6, 2, nil},
 }
 var russian_a_1 = []among{
-	{"ее", -1, 1, nil}, {"ие", -1, 1, nil}, {"ое", -1, 1, nil}, {"ые", -1, 1, nil}, {"ими", -1, 1, nil},
-	{"ыми", -1, 1, nil}, {"ей", -1, 1, nil}, {"ий", -1, 1, nil}, {"ой", -1, 1, nil}, {"ый", -1, 1, nil},
-	{"ем", -1, 1, nil}, {"им", -1, 1, nil}, {"ом", -1, 1, nil}, {"ым", -1, 1, nil}, {"его", -1, 1, nil},
-	{"ого", -1, 1, nil}, {"ему", -1, 1, nil}, {"ому", -1, 1, nil}, {"их", -1, 1, nil}, {"ых", -1, 1, nil},
-	{"ею", -1, 1, nil}, {"ою", -1, 1, nil}, {"ую", -1, 1, nil}, {"юю", -1, 1, nil}, {"ая", -1, 1, nil}, {"яя", -1, 1, nil},
+	{"ее", -1, 1, nil}, {"ие", -1, 1, nil}, {"ое", -1, 1, nil}, {"ые", -1, 1, nil}, {"ими", -1, 1, nil}, {"ыми", -1, 1, nil}, {"ей", -1, 1, nil},
+	{"ий", -1, 1, nil}, {"ой", -1, 1, nil}, {"ый", -1, 1, nil}, {"ем", -1, 1, nil}, {"им", -1, 1, nil}, {"ом", -1, 1, nil}, {"ым", -1, 1, nil},
+	{"его", -1, 1, nil}, {"ого", -1, 1, nil}, {"ему", -1, 1, nil}, {"ому", -1, 1, nil}, {"их", -1, 1, nil}, {"ых", -1, 1, nil}, {"ею", -1, 1, nil},
+	{"ою", -1, 1, nil}, {"ую", -1, 1, nil}, {"юю", -1, 1, nil}, {"ая", -1, 1, nil}, {"яя", -1, 1, nil},
 }
 var russian_a_2 = []among{
-	{"ем", -1, 1, nil}, {"нн", -1, 1, nil}, {"вш", -1, 1, nil}, {"ивш", 2, 2, nil}, {"ывш", 2, 2, nil}, {"щ", -1, 1, nil},
-	{"ющ", 5, 1, nil}, {"ующ", 6, 2, nil},
+	{"ем", -1, 1, nil}, {"нн", -1, 1, nil}, {"вш", -1, 1, nil}, {"ивш", 2, 2, nil}, {"ывш", 2, 2, nil}, {"щ", -1, 1, nil}, {"ющ", 5, 1, nil},
+	{"ующ", 6, 2, nil},
 }
 var russian_a_3 = []among{
 	{"сь", -1, 1, nil}, {"ся", -1, 1, nil},
 }
 var russian_a_4 = []among{
-	{"ла", -1, 1, nil}, {"ила", 0, 2, nil}, {"ыла", 0, 2, nil}, {"на", -1, 1, nil}, {"ена", 3, 2, nil}, {"ете", -1, 1, nil},
-	{"ите", -1, 2, nil}, {"йте", -1, 1, nil}, {"ейте", 7, 2, nil}, {"уйте", 7, 2, nil}, {"ли", -1, 1, nil},
-	{"или", 10, 2, nil}, {"ыли", 10, 2, nil}, {"й", -1, 1, nil}, {"ей", 13, 2, nil}, {"уй", 13, 2, nil},
-	{"л", -1, 1, nil}, {"ил", 16, 2, nil}, {"ыл", 16, 2, nil}, {"ем", -1, 1, nil}, {"им", -1, 2, nil}, {"ым", -1, 2, nil},
-	{"н", -1, 1, nil}, {"ен", 22, 2, nil}, {"ло", -1, 1, nil}, {"ило", 24, 2, nil}, {"ыло", 24, 2, nil},
-	{"но", -1, 1, nil}, {"ено", 27, 2, nil}, {"нно", 27, 1, nil}, {"ет", -1, 1, nil}, {"ует", 30, 2, nil},
-	{"ит", -1, 2, nil}, {"ыт", -1, 2, nil}, {"ют", -1, 1, nil}, {"уют", 34, 2, nil}, {"ят", -1, 2, nil},
-	{"ны", -1, 1, nil}, {"ены", 37, 2, nil}, {"ть", -1, 1, nil}, {"ить", 39, 2, nil}, {"ыть", 39, 2, nil},
+	{"ла", -1, 1, nil}, {"ила", 0, 2, nil}, {"ыла", 0, 2, nil}, {"на", -1, 1, nil}, {"ена", 3, 2, nil}, {"ете", -1, 1, nil}, {"ите", -1, 2, nil},
+	{"йте", -1, 1, nil}, {"ейте", 7, 2, nil}, {"уйте", 7, 2, nil}, {"ли", -1, 1, nil}, {"или", 10, 2, nil}, {"ыли", 10, 2, nil}, {"й", -1, 1, nil},
+	{"ей", 13, 2, nil}, {"уй", 13, 2, nil}, {"л", -1, 1, nil}, {"ил", 16, 2, nil}, {"ыл", 16, 2, nil}, {"ем", -1, 1, nil}, {"им", -1, 2, nil},
+	{"ым", -1, 2, nil}, {"н", -1, 1, nil}, {"ен", 22, 2, nil}, {"ло", -1, 1, nil}, {"ило", 24, 2, nil}, {"ыло", 24, 2, nil}, {"но", -1, 1, nil},
+	{"ено", 27, 2, nil}, {"нно", 27, 1, nil}, {"ет", -1, 1, nil}, {"ует", 30, 2, nil}, {"ит", -1, 2, nil}, {"ыт", -1, 2, nil}, {"ют", -1, 1, nil},
+	{"уют", 34, 2, nil}, {"ят", -1, 2, nil}, {"ны", -1, 1, nil}, {"ены", 37, 2, nil}, {"ть", -1, 1, nil}, {"ить", 39, 2, nil}, {"ыть", 39, 2, nil},
 	{"ешь", -1, 1, nil}, {"ишь", -1, 2, nil}, {"ю", -1, 2, nil}, {"ую", 44, 2, nil},
 }
 var russian_a_5 = []among{
-	{"а", -1, 1, nil}, {"ев", -1, 1, nil}, {"ов", -1, 1, nil}, {"е", -1, 1, nil}, {"ие", 3, 1, nil}, {"ье", 3, 1, nil},
-	{"и", -1, 1, nil}, {"еи", 6, 1, nil}, {"ии", 6, 1, nil}, {"ами", 6, 1, nil}, {"ями", 6, 1, nil}, {"иями", 10, 1, nil},
-	{"й", -1, 1, nil}, {"ей", 12, 1, nil}, {"ией", 13, 1, nil}, {"ий", 12, 1, nil}, {"ой", 12, 1, nil}, {"ам", -1, 1, nil},
-	{"ем", -1, 1, nil}, {"ием", 18, 1, nil}, {"ом", -1, 1, nil}, {"ям", -1, 1, nil}, {"иям", 21, 1, nil},
-	{"о", -1, 1, nil}, {"у", -1, 1, nil}, {"ах", -1, 1, nil}, {"ях", -1, 1, nil}, {"иях", 26, 1, nil}, {"ы", -1, 1, nil},
-	{"ь", -1, 1, nil}, {"ю", -1, 1, nil}, {"ию", 30, 1, nil}, {"ью", 30, 1, nil}, {"я", -1, 1, nil}, {"ия", 33, 1, nil},
+	{"а", -1, 1, nil}, {"ев", -1, 1, nil}, {"ов", -1, 1, nil}, {"е", -1, 1, nil}, {"ие", 3, 1, nil}, {"ье", 3, 1, nil}, {"и", -1, 1, nil},
+	{"еи", 6, 1, nil}, {"ии", 6, 1, nil}, {"ами", 6, 1, nil}, {"ями", 6, 1, nil}, {"иями", 10, 1, nil}, {"й", -1, 1, nil}, {"ей", 12, 1, nil},
+	{"ией", 13, 1, nil}, {"ий", 12, 1, nil}, {"ой", 12, 1, nil}, {"ам", -1, 1, nil}, {"ем", -1, 1, nil}, {"ием", 18, 1, nil}, {"ом", -1, 1, nil},
+	{"ям", -1, 1, nil}, {"иям", 21, 1, nil}, {"о", -1, 1, nil}, {"у", -1, 1, nil}, {"ах", -1, 1, nil}, {"ях", -1, 1, nil}, {"иях", 26, 1, nil},
+	{"ы", -1, 1, nil}, {"ь", -1, 1, nil}, {"ю", -1, 1, nil}, {"ию", 30, 1, nil}, {"ью", 30, 1, nil}, {"я", -1, 1, nil}, {"ия", 33, 1, nil},
 	{"ья", 33, 1, nil},
 }
 var russian_a_6 = []among{

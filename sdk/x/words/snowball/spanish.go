@@ -4,11 +4,7 @@
 package snowball
 
 func spanish_mark_regions(e *env) bool {
-	var v_1 int
-	var v_2 int
-	var v_3 int
-	var v_4 int
-	var v_5 int
+	var v_1, v_2, v_3, v_4, v_5 int
 	e.I_pV = e.limit
 	e.I_p1 = e.limit
 	e.I_p2 = e.limit
@@ -20,20 +16,12 @@ func spanish_mark_regions(e *env) bool {
 		}
 		for {
 			v_3 = e.cursor
-			if !e.out(spanish_g_v) {
-				goto lab2_17_11
+			if e.out(spanish_g_v) && e.goOut(spanish_g_v) {
+				e.cursor += 1
+				break
 			}
-			if !e.goOut(spanish_g_v) {
-				goto lab2_17_11
-			}
-			e.cursor += 1
-			break
-		lab2_17_11:
 			e.cursor = v_3
-			if !e.in(spanish_g_v) {
-				goto lab1_17_6
-			}
-			if !e.goIn(spanish_g_v) {
+			if !e.in(spanish_g_v) || !e.goIn(spanish_g_v) {
 				goto lab1_17_6
 			}
 			e.cursor += 1
@@ -47,23 +35,14 @@ func spanish_mark_regions(e *env) bool {
 		}
 		for {
 			v_4 = e.cursor
-			if !e.out(spanish_g_v) {
-				goto lab1_17_38
+			if e.out(spanish_g_v) && e.goOut(spanish_g_v) {
+				e.cursor += 1
+				break
 			}
-			if !e.goOut(spanish_g_v) {
-				goto lab1_17_38
-			}
-			e.cursor += 1
-			break
-		lab1_17_38:
 			e.cursor = v_4
-			if !e.in(spanish_g_v) {
+			if !e.in(spanish_g_v) || !e.next() {
 				goto lab0_17_4
 			}
-			if e.cursor >= e.limit {
-				goto lab0_17_4
-			}
-			e.cursor += 1
 			break
 		}
 		break
@@ -96,8 +75,7 @@ lab0_17_63:
 }
 
 func spanish_postlude(e *env) bool {
-	var among_var int
-	var v_1 int
+	var among_var, v_1 int
 	for {
 		v_1 = e.cursor
 		e.bra = e.cursor
@@ -118,10 +96,9 @@ func spanish_postlude(e *env) bool {
 						if among_var == 5 {
 							e.replace("u")
 						} else {
-							if e.cursor >= e.limit {
+							if !e.next() {
 								goto lab0_13_2
 							}
-							e.cursor += 1
 						}
 					}
 				}
@@ -150,8 +127,7 @@ func spanish_attached_pronoun(e *env) bool {
 		return false
 	}
 	e.bra = e.cursor
-	among_var = e.findBack(spanish_a_2)
-	if among_var == 0 {
+	if among_var = e.findBack(spanish_a_2); among_var == 0 {
 		return false
 	}
 	if !spanish_RV(e) {
@@ -180,10 +156,9 @@ func spanish_attached_pronoun(e *env) bool {
 						if among_var == 6 {
 							e.remove()
 						} else {
-							if e.cursor <= e.back || e.word[e.cursor-1] != 'u' {
+							if !e.letterBack('u') {
 								return false
 							}
-							e.cursor -= 1
 							e.remove()
 						}
 					}
@@ -195,15 +170,9 @@ func spanish_attached_pronoun(e *env) bool {
 }
 
 func spanish_standard_suffix(e *env) bool {
-	var among_var int
-	var v_1 int
-	var v_2 int
-	var v_3 int
-	var v_4 int
-	var v_5 int
+	var among_var, v_1, v_2, v_3, v_4, v_5 int
 	e.ket = e.cursor
-	among_var = e.findBack(spanish_a_6)
-	if among_var == 0 {
+	if among_var = e.findBack(spanish_a_6); among_var == 0 {
 		return false
 	}
 	e.bra = e.cursor
@@ -363,19 +332,15 @@ func spanish_y_verb_suffix(e *env) bool {
 	}
 	e.bra = e.cursor
 	e.back = v_2
-	if e.cursor <= e.back || e.word[e.cursor-1] != 'u' {
+	if !e.letterBack('u') {
 		return false
 	}
-	e.cursor -= 1
 	e.remove()
 	return true
 }
 
 func spanish_verb_suffix(e *env) bool {
-	var among_var int
-	var v_2 int
-	var v_3 int
-	var v_4 int
+	var among_var, v_2, v_3, v_4 int
 	if e.cursor < e.I_pV {
 		return false
 	}
@@ -413,12 +378,9 @@ func spanish_verb_suffix(e *env) bool {
 }
 
 func spanish_residual_suffix(e *env) bool {
-	var among_var int
-	var v_1 int
-	var v_2 int
+	var among_var, v_1, v_2 int
 	e.ket = e.cursor
-	among_var = e.findBack(spanish_a_9)
-	if among_var == 0 {
+	if among_var = e.findBack(spanish_a_9); among_var == 0 {
 		return false
 	}
 	e.bra = e.cursor
@@ -458,11 +420,7 @@ func spanish_residual_suffix(e *env) bool {
 }
 
 func spanish_stem(e *env) bool {
-	var v_1 int
-	var v_2 int
-	var v_3 int
-	var v_4 int
-	var v_5 int
+	var v_1, v_2, v_3, v_4, v_5 int
 	spanish_mark_regions(e)
 	e.back = e.cursor
 	e.cursor = e.limit
@@ -472,17 +430,13 @@ func spanish_stem(e *env) bool {
 	v_2 = e.limit - e.cursor
 	for {
 		v_3 = e.limit - e.cursor
-		if !spanish_standard_suffix(e) {
-			goto lab1_6_9
+		if spanish_standard_suffix(e) {
+			break
 		}
-		break
-	lab1_6_9:
 		e.cursor = e.limit - v_3
-		if !spanish_y_verb_suffix(e) {
-			goto lab1_6_15
+		if spanish_y_verb_suffix(e) {
+			break
 		}
-		break
-	lab1_6_15:
 		e.cursor = e.limit - v_3
 		if !spanish_verb_suffix(e) {
 			goto lab0_6_7
@@ -507,13 +461,12 @@ var spanish_a_0 = []among{
 	{"", -1, 6, nil}, {"á", 0, 1, nil}, {"é", 0, 2, nil}, {"í", 0, 3, nil}, {"ó", 0, 4, nil}, {"ú", 0, 5, nil},
 }
 var spanish_a_1 = []among{
-	{"la", -1, -1, nil}, {"sela", 0, -1, nil}, {"le", -1, -1, nil}, {"me", -1, -1, nil}, {"se", -1, -1, nil},
-	{"lo", -1, -1, nil}, {"selo", 5, -1, nil}, {"las", -1, -1, nil}, {"selas", 7, -1, nil}, {"les", -1, -1, nil},
-	{"los", -1, -1, nil}, {"selos", 10, -1, nil}, {"nos", -1, -1, nil},
+	{"la", -1, -1, nil}, {"sela", 0, -1, nil}, {"le", -1, -1, nil}, {"me", -1, -1, nil}, {"se", -1, -1, nil}, {"lo", -1, -1, nil}, {"selo", 5, -1, nil},
+	{"las", -1, -1, nil}, {"selas", 7, -1, nil}, {"les", -1, -1, nil}, {"los", -1, -1, nil}, {"selos", 10, -1, nil}, {"nos", -1, -1, nil},
 }
 var spanish_a_2 = []among{
-	{"ando", -1, 6, nil}, {"iendo", -1, 6, nil}, {"yendo", -1, 7, nil}, {"ándo", -1, 2, nil}, {"iéndo", -1, 1, nil},
-	{"ar", -1, 6, nil}, {"er", -1, 6, nil}, {"ir", -1, 6, nil}, {"ár", -1, 3, nil}, {"ér", -1, 4, nil}, {"ír", -1, 5, nil},
+	{"ando", -1, 6, nil}, {"iendo", -1, 6, nil}, {"yendo", -1, 7, nil}, {"ándo", -1, 2, nil}, {"iéndo", -1, 1, nil}, {"ar", -1, 6, nil},
+	{"er", -1, 6, nil}, {"ir", -1, 6, nil}, {"ár", -1, 3, nil}, {"ér", -1, 4, nil}, {"ír", -1, 5, nil},
 }
 var spanish_a_3 = []among{
 	{"ic", -1, -1, nil}, {"ad", -1, -1, nil}, {"os", -1, -1, nil}, {"iv", -1, 1, nil},
@@ -525,45 +478,38 @@ var spanish_a_5 = []among{
 	{"ic", -1, 1, nil}, {"abil", -1, 1, nil}, {"iv", -1, 1, nil},
 }
 var spanish_a_6 = []among{
-	{"ica", -1, 1, nil}, {"ancia", -1, 2, nil}, {"encia", -1, 5, nil}, {"adora", -1, 2, nil}, {"osa", -1, 1, nil},
-	{"ista", -1, 1, nil}, {"iva", -1, 9, nil}, {"anza", -1, 1, nil}, {"logía", -1, 3, nil}, {"idad", -1, 8, nil},
-	{"able", -1, 1, nil}, {"ible", -1, 1, nil}, {"ante", -1, 2, nil}, {"mente", -1, 7, nil}, {"amente", 13, 6, nil},
-	{"acion", -1, 2, nil}, {"ucion", -1, 4, nil}, {"ación", -1, 2, nil}, {"ución", -1, 4, nil}, {"ico", -1, 1, nil},
-	{"ismo", -1, 1, nil}, {"oso", -1, 1, nil}, {"amiento", -1, 1, nil}, {"imiento", -1, 1, nil}, {"ivo", -1, 9, nil},
-	{"ador", -1, 2, nil}, {"icas", -1, 1, nil}, {"ancias", -1, 2, nil}, {"encias", -1, 5, nil}, {"adoras", -1, 2, nil},
-	{"osas", -1, 1, nil}, {"istas", -1, 1, nil}, {"ivas", -1, 9, nil}, {"anzas", -1, 1, nil}, {"logías", -1, 3, nil},
-	{"idades", -1, 8, nil}, {"ables", -1, 1, nil}, {"ibles", -1, 1, nil}, {"aciones", -1, 2, nil}, {"uciones", -1, 4, nil},
-	{"adores", -1, 2, nil}, {"antes", -1, 2, nil}, {"icos", -1, 1, nil}, {"ismos", -1, 1, nil}, {"osos", -1, 1, nil},
-	{"amientos", -1, 1, nil}, {"imientos", -1, 1, nil}, {"ivos", -1, 9, nil},
+	{"ica", -1, 1, nil}, {"ancia", -1, 2, nil}, {"encia", -1, 5, nil}, {"adora", -1, 2, nil}, {"osa", -1, 1, nil}, {"ista", -1, 1, nil},
+	{"iva", -1, 9, nil}, {"anza", -1, 1, nil}, {"logía", -1, 3, nil}, {"idad", -1, 8, nil}, {"able", -1, 1, nil}, {"ible", -1, 1, nil},
+	{"ante", -1, 2, nil}, {"mente", -1, 7, nil}, {"amente", 13, 6, nil}, {"acion", -1, 2, nil}, {"ucion", -1, 4, nil}, {"ación", -1, 2, nil},
+	{"ución", -1, 4, nil}, {"ico", -1, 1, nil}, {"ismo", -1, 1, nil}, {"oso", -1, 1, nil}, {"amiento", -1, 1, nil}, {"imiento", -1, 1, nil},
+	{"ivo", -1, 9, nil}, {"ador", -1, 2, nil}, {"icas", -1, 1, nil}, {"ancias", -1, 2, nil}, {"encias", -1, 5, nil}, {"adoras", -1, 2, nil},
+	{"osas", -1, 1, nil}, {"istas", -1, 1, nil}, {"ivas", -1, 9, nil}, {"anzas", -1, 1, nil}, {"logías", -1, 3, nil}, {"idades", -1, 8, nil},
+	{"ables", -1, 1, nil}, {"ibles", -1, 1, nil}, {"aciones", -1, 2, nil}, {"uciones", -1, 4, nil}, {"adores", -1, 2, nil}, {"antes", -1, 2, nil},
+	{"icos", -1, 1, nil}, {"ismos", -1, 1, nil}, {"osos", -1, 1, nil}, {"amientos", -1, 1, nil}, {"imientos", -1, 1, nil}, {"ivos", -1, 9, nil},
 }
 var spanish_a_7 = []among{
-	{"ya", -1, 1, nil}, {"ye", -1, 1, nil}, {"yan", -1, 1, nil}, {"yen", -1, 1, nil}, {"yeron", -1, 1, nil},
-	{"yendo", -1, 1, nil}, {"yo", -1, 1, nil}, {"yas", -1, 1, nil}, {"yes", -1, 1, nil}, {"yais", -1, 1, nil},
-	{"yamos", -1, 1, nil}, {"yó", -1, 1, nil},
+	{"ya", -1, 1, nil}, {"ye", -1, 1, nil}, {"yan", -1, 1, nil}, {"yen", -1, 1, nil}, {"yeron", -1, 1, nil}, {"yendo", -1, 1, nil}, {"yo", -1, 1, nil},
+	{"yas", -1, 1, nil}, {"yes", -1, 1, nil}, {"yais", -1, 1, nil}, {"yamos", -1, 1, nil}, {"yó", -1, 1, nil},
 }
 var spanish_a_8 = []among{
-	{"aba", -1, 2, nil}, {"ada", -1, 2, nil}, {"ida", -1, 2, nil}, {"ara", -1, 2, nil}, {"iera", -1, 2, nil},
-	{"ía", -1, 2, nil}, {"aría", 5, 2, nil}, {"ería", 5, 2, nil}, {"iría", 5, 2, nil}, {"ad", -1, 2, nil},
-	{"ed", -1, 2, nil}, {"id", -1, 2, nil}, {"ase", -1, 2, nil}, {"iese", -1, 2, nil}, {"aste", -1, 2, nil},
-	{"iste", -1, 2, nil}, {"an", -1, 2, nil}, {"aban", 16, 2, nil}, {"aran", 16, 2, nil}, {"ieran", 16, 2, nil},
-	{"ían", 16, 2, nil}, {"arían", 20, 2, nil}, {"erían", 20, 2, nil}, {"irían", 20, 2, nil}, {"en", -1, 1, nil},
-	{"asen", 24, 2, nil}, {"iesen", 24, 2, nil}, {"aron", -1, 2, nil}, {"ieron", -1, 2, nil}, {"arán", -1, 2, nil},
-	{"erán", -1, 2, nil}, {"irán", -1, 2, nil}, {"ado", -1, 2, nil}, {"ido", -1, 2, nil}, {"ando", -1, 2, nil},
-	{"iendo", -1, 2, nil}, {"ar", -1, 2, nil}, {"er", -1, 2, nil}, {"ir", -1, 2, nil}, {"as", -1, 2, nil},
-	{"abas", 39, 2, nil}, {"adas", 39, 2, nil}, {"idas", 39, 2, nil}, {"aras", 39, 2, nil}, {"ieras", 39, 2, nil},
-	{"ías", 39, 2, nil}, {"arías", 45, 2, nil}, {"erías", 45, 2, nil}, {"irías", 45, 2, nil}, {"es", -1, 1, nil},
-	{"ases", 49, 2, nil}, {"ieses", 49, 2, nil}, {"abais", -1, 2, nil}, {"arais", -1, 2, nil}, {"ierais", -1, 2, nil},
-	{"íais", -1, 2, nil}, {"aríais", 55, 2, nil}, {"eríais", 55, 2, nil}, {"iríais", 55, 2, nil}, {"aseis", -1, 2, nil},
-	{"ieseis", -1, 2, nil}, {"asteis", -1, 2, nil}, {"isteis", -1, 2, nil}, {"áis", -1, 2, nil}, {"éis", -1, 1, nil},
-	{"aréis", 64, 2, nil}, {"eréis", 64, 2, nil}, {"iréis", 64, 2, nil}, {"ados", -1, 2, nil}, {"idos", -1, 2, nil},
-	{"amos", -1, 2, nil}, {"ábamos", 70, 2, nil}, {"áramos", 70, 2, nil}, {"iéramos", 70, 2, nil}, {"íamos", 70, 2, nil},
-	{"aríamos", 74, 2, nil}, {"eríamos", 74, 2, nil}, {"iríamos", 74, 2, nil}, {"emos", -1, 1, nil}, {"aremos", 78, 2, nil},
-	{"eremos", 78, 2, nil}, {"iremos", 78, 2, nil}, {"ásemos", 78, 2, nil}, {"iésemos", 78, 2, nil}, {"imos", -1, 2, nil},
-	{"arás", -1, 2, nil}, {"erás", -1, 2, nil}, {"irás", -1, 2, nil}, {"ís", -1, 2, nil}, {"ará", -1, 2, nil},
-	{"erá", -1, 2, nil}, {"irá", -1, 2, nil}, {"aré", -1, 2, nil}, {"eré", -1, 2, nil}, {"iré", -1, 2, nil},
-	{"ió", -1, 2, nil},
+	{"aba", -1, 2, nil}, {"ada", -1, 2, nil}, {"ida", -1, 2, nil}, {"ara", -1, 2, nil}, {"iera", -1, 2, nil}, {"ía", -1, 2, nil}, {"aría", 5, 2, nil},
+	{"ería", 5, 2, nil}, {"iría", 5, 2, nil}, {"ad", -1, 2, nil}, {"ed", -1, 2, nil}, {"id", -1, 2, nil}, {"ase", -1, 2, nil}, {"iese", -1, 2, nil},
+	{"aste", -1, 2, nil}, {"iste", -1, 2, nil}, {"an", -1, 2, nil}, {"aban", 16, 2, nil}, {"aran", 16, 2, nil}, {"ieran", 16, 2, nil},
+	{"ían", 16, 2, nil}, {"arían", 20, 2, nil}, {"erían", 20, 2, nil}, {"irían", 20, 2, nil}, {"en", -1, 1, nil}, {"asen", 24, 2, nil},
+	{"iesen", 24, 2, nil}, {"aron", -1, 2, nil}, {"ieron", -1, 2, nil}, {"arán", -1, 2, nil}, {"erán", -1, 2, nil}, {"irán", -1, 2, nil},
+	{"ado", -1, 2, nil}, {"ido", -1, 2, nil}, {"ando", -1, 2, nil}, {"iendo", -1, 2, nil}, {"ar", -1, 2, nil}, {"er", -1, 2, nil}, {"ir", -1, 2, nil},
+	{"as", -1, 2, nil}, {"abas", 39, 2, nil}, {"adas", 39, 2, nil}, {"idas", 39, 2, nil}, {"aras", 39, 2, nil}, {"ieras", 39, 2, nil},
+	{"ías", 39, 2, nil}, {"arías", 45, 2, nil}, {"erías", 45, 2, nil}, {"irías", 45, 2, nil}, {"es", -1, 1, nil}, {"ases", 49, 2, nil},
+	{"ieses", 49, 2, nil}, {"abais", -1, 2, nil}, {"arais", -1, 2, nil}, {"ierais", -1, 2, nil}, {"íais", -1, 2, nil}, {"aríais", 55, 2, nil},
+	{"eríais", 55, 2, nil}, {"iríais", 55, 2, nil}, {"aseis", -1, 2, nil}, {"ieseis", -1, 2, nil}, {"asteis", -1, 2, nil}, {"isteis", -1, 2, nil},
+	{"áis", -1, 2, nil}, {"éis", -1, 1, nil}, {"aréis", 64, 2, nil}, {"eréis", 64, 2, nil}, {"iréis", 64, 2, nil}, {"ados", -1, 2, nil},
+	{"idos", -1, 2, nil}, {"amos", -1, 2, nil}, {"ábamos", 70, 2, nil}, {"áramos", 70, 2, nil}, {"iéramos", 70, 2, nil}, {"íamos", 70, 2, nil},
+	{"aríamos", 74, 2, nil}, {"eríamos", 74, 2, nil}, {"iríamos", 74, 2, nil}, {"emos", -1, 1, nil}, {"aremos", 78, 2, nil}, {"eremos", 78, 2, nil},
+	{"iremos", 78, 2, nil}, {"ásemos", 78, 2, nil}, {"iésemos", 78, 2, nil}, {"imos", -1, 2, nil}, {"arás", -1, 2, nil}, {"erás", -1, 2, nil},
+	{"irás", -1, 2, nil}, {"ís", -1, 2, nil}, {"ará", -1, 2, nil}, {"erá", -1, 2, nil}, {"irá", -1, 2, nil}, {"aré", -1, 2, nil}, {"eré", -1, 2, nil},
+	{"iré", -1, 2, nil}, {"ió", -1, 2, nil},
 }
 var spanish_a_9 = []among{
-	{"a", -1, 1, nil}, {"e", -1, 2, nil}, {"o", -1, 1, nil}, {"os", -1, 1, nil}, {"á", -1, 1, nil}, {"é", -1, 2, nil},
-	{"í", -1, 1, nil}, {"ó", -1, 1, nil},
+	{"a", -1, 1, nil}, {"e", -1, 2, nil}, {"o", -1, 1, nil}, {"os", -1, 1, nil}, {"á", -1, 1, nil}, {"é", -1, 2, nil}, {"í", -1, 1, nil},
+	{"ó", -1, 1, nil},
 }

@@ -45,6 +45,42 @@ type among struct {
 	accepts func(*env) bool // nil: always
 }
 
+// letter moves behind a character, letterBack before it. next and previous move over any one.
+func (e *env) letter(r rune) bool {
+	return e.cursor < e.limit && e.word[e.cursor] == r && e.next()
+}
+
+func (e *env) letterBack(r rune) bool {
+	return e.cursor > e.back && e.word[e.cursor-1] == r && e.previous()
+}
+
+func (e *env) next() bool {
+	if e.cursor >= e.limit {
+		return false
+	}
+	e.cursor++
+	return true
+}
+
+func (e *env) previous() bool {
+	if e.cursor <= e.back {
+		return false
+	}
+	e.cursor--
+	return true
+}
+
+// braHere begins the slice at the cursor, ketHere ends it there. Both return true.
+func (e *env) braHere() bool {
+	e.bra = e.cursor
+	return true
+}
+
+func (e *env) ketHere() bool {
+	e.ket = e.cursor
+	return true
+}
+
 // in moves behind the next character if the group has it. The other methods without Back do the same with
 // characters outside of the group (out), or move to the first one that the group does not have (goIn) or has (goOut).
 func (e *env) in(group string) bool {

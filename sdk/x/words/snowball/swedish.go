@@ -4,8 +4,7 @@
 package snowball
 
 func swedish_mark_regions(e *env) bool {
-	var I_x int
-	var v_1 int
+	var I_x, v_1 int
 	e.I_p1 = e.limit
 	v_1 = e.cursor
 	if e.cursor+3 > e.limit {
@@ -23,42 +22,29 @@ func swedish_mark_regions(e *env) bool {
 	}
 	e.cursor += 1
 	e.I_p1 = e.cursor
-	if e.I_p1 >= I_x {
-		goto lab0_17_17
+	if e.I_p1 < I_x {
+		e.I_p1 = I_x
 	}
-	e.I_p1 = I_x
-lab0_17_17:
 	return true
 }
 
 func swedish_et_condition(e *env) bool {
-	var v_1 int
-	var v_2 int
+	var v_1, v_2 int
 	v_1 = e.limit - e.cursor
-	if !e.outBack(swedish_g_v) {
-		return false
-	}
-	if !e.inBack(swedish_g_v) {
-		return false
-	}
-	if e.cursor <= e.back {
+	if !e.outBack(swedish_g_v) || !e.inBack(swedish_g_v) || e.cursor <= e.back {
 		return false
 	}
 	e.cursor = e.limit - v_1
 	v_2 = e.limit - e.cursor
-	if e.findBack(swedish_a_0) == 0 {
-		goto lab0_17_12
+	if e.findBack(swedish_a_0) != 0 {
+		return false
 	}
-	return false
-lab0_17_12:
 	e.cursor = e.limit - v_2
 	return true
 }
 
 func swedish_main_suffix(e *env) bool {
-	var among_var int
-	var v_2 int
-	var v_3 int
+	var among_var, v_2, v_3 int
 	if e.cursor < e.I_p1 {
 		return false
 	}
@@ -78,15 +64,10 @@ func swedish_main_suffix(e *env) bool {
 		if among_var == 2 {
 			for {
 				v_3 = e.limit - e.cursor
-				if !e.eqBack("et") {
-					goto lab0_16_19
+				if e.eqBack("et") && swedish_et_condition(e) {
+					e.bra = e.cursor
+					break
 				}
-				if !swedish_et_condition(e) {
-					goto lab0_16_19
-				}
-				e.bra = e.cursor
-				break
-			lab0_16_19:
 				e.cursor = e.limit - v_3
 				if !e.inBack(swedish_g_s_ending) {
 					return false
@@ -105,8 +86,7 @@ func swedish_main_suffix(e *env) bool {
 }
 
 func swedish_consonant_pair(e *env) bool {
-	var v_2 int
-	var v_3 int
+	var v_2, v_3 int
 	if e.cursor < e.I_p1 {
 		return false
 	}
@@ -131,8 +111,7 @@ func swedish_consonant_pair(e *env) bool {
 }
 
 func swedish_other_suffix(e *env) bool {
-	var among_var int
-	var v_2 int
+	var among_var, v_2 int
 	if e.cursor < e.I_p1 {
 		return false
 	}
@@ -162,10 +141,7 @@ func swedish_other_suffix(e *env) bool {
 }
 
 func swedish_stem(e *env) bool {
-	var v_1 int
-	var v_2 int
-	var v_3 int
-	var v_4 int
+	var v_1, v_2, v_3, v_4 int
 	v_1 = e.cursor
 	swedish_mark_regions(e)
 	e.cursor = v_1
@@ -189,25 +165,21 @@ const swedish_g_s_ending = "bcdfghjklmnoprtvy"
 const swedish_g_ost_ending = "iklnprtuv"
 
 var swedish_a_0 = []among{
-	{"fab", -1, -1, nil}, {"h", -1, -1, nil}, {"pak", -1, -1, nil}, {"rak", -1, -1, nil}, {"stak", -1, -1, nil},
-	{"kom", -1, -1, nil}, {"iet", -1, -1, nil}, {"cit", -1, -1, nil}, {"dit", -1, -1, nil}, {"alit", -1, -1, nil},
-	{"ilit", -1, -1, nil}, {"mit", -1, -1, nil}, {"nit", -1, -1, nil}, {"pit", -1, -1, nil}, {"rit", -1, -1, nil},
-	{"sit", -1, -1, nil}, {"tit", -1, -1, nil}, {"uit", -1, -1, nil}, {"ivit", -1, -1, nil}, {"kvit", -1, -1, nil},
-	{"xit", -1, -1, nil},
+	{"fab", -1, -1, nil}, {"h", -1, -1, nil}, {"pak", -1, -1, nil}, {"rak", -1, -1, nil}, {"stak", -1, -1, nil}, {"kom", -1, -1, nil},
+	{"iet", -1, -1, nil}, {"cit", -1, -1, nil}, {"dit", -1, -1, nil}, {"alit", -1, -1, nil}, {"ilit", -1, -1, nil}, {"mit", -1, -1, nil},
+	{"nit", -1, -1, nil}, {"pit", -1, -1, nil}, {"rit", -1, -1, nil}, {"sit", -1, -1, nil}, {"tit", -1, -1, nil}, {"uit", -1, -1, nil},
+	{"ivit", -1, -1, nil}, {"kvit", -1, -1, nil}, {"xit", -1, -1, nil},
 }
 var swedish_a_1 = []among{
-	{"a", -1, 1, nil}, {"arna", 0, 1, nil}, {"erna", 0, 1, nil}, {"heterna", 2, 1, nil}, {"orna", 0, 1, nil},
-	{"ad", -1, 1, nil}, {"e", -1, 1, nil}, {"ade", 6, 1, nil}, {"ande", 6, 1, nil}, {"arne", 6, 1, nil},
-	{"are", 6, 1, nil}, {"aste", 6, 1, nil}, {"en", -1, 1, nil}, {"anden", 12, 1, nil}, {"aren", 12, 1, nil},
-	{"heten", 12, 1, nil}, {"ern", -1, 1, nil}, {"ar", -1, 1, nil}, {"er", -1, 1, nil}, {"heter", 18, 1, nil},
-	{"or", -1, 1, nil}, {"s", -1, 2, nil}, {"as", 21, 1, nil}, {"arnas", 22, 1, nil}, {"ernas", 22, 1, nil},
-	{"ornas", 22, 1, nil}, {"es", 21, 1, nil}, {"ades", 26, 1, nil}, {"andes", 26, 1, nil}, {"ens", 21, 1, nil},
-	{"arens", 29, 1, nil}, {"hetens", 29, 1, nil}, {"erns", 21, 1, nil}, {"at", -1, 1, nil}, {"et", -1, 3, nil},
-	{"andet", 34, 1, nil}, {"het", 34, 1, nil}, {"ast", -1, 1, nil},
+	{"a", -1, 1, nil}, {"arna", 0, 1, nil}, {"erna", 0, 1, nil}, {"heterna", 2, 1, nil}, {"orna", 0, 1, nil}, {"ad", -1, 1, nil}, {"e", -1, 1, nil},
+	{"ade", 6, 1, nil}, {"ande", 6, 1, nil}, {"arne", 6, 1, nil}, {"are", 6, 1, nil}, {"aste", 6, 1, nil}, {"en", -1, 1, nil}, {"anden", 12, 1, nil},
+	{"aren", 12, 1, nil}, {"heten", 12, 1, nil}, {"ern", -1, 1, nil}, {"ar", -1, 1, nil}, {"er", -1, 1, nil}, {"heter", 18, 1, nil}, {"or", -1, 1, nil},
+	{"s", -1, 2, nil}, {"as", 21, 1, nil}, {"arnas", 22, 1, nil}, {"ernas", 22, 1, nil}, {"ornas", 22, 1, nil}, {"es", 21, 1, nil}, {"ades", 26, 1, nil},
+	{"andes", 26, 1, nil}, {"ens", 21, 1, nil}, {"arens", 29, 1, nil}, {"hetens", 29, 1, nil}, {"erns", 21, 1, nil}, {"at", -1, 1, nil},
+	{"et", -1, 3, nil}, {"andet", 34, 1, nil}, {"het", 34, 1, nil}, {"ast", -1, 1, nil},
 }
 var swedish_a_2 = []among{
-	{"dd", -1, -1, nil}, {"gd", -1, -1, nil}, {"nn", -1, -1, nil}, {"dt", -1, -1, nil}, {"gt", -1, -1, nil},
-	{"kt", -1, -1, nil}, {"tt", -1, -1, nil},
+	{"dd", -1, -1, nil}, {"gd", -1, -1, nil}, {"nn", -1, -1, nil}, {"dt", -1, -1, nil}, {"gt", -1, -1, nil}, {"kt", -1, -1, nil}, {"tt", -1, -1, nil},
 }
 var swedish_a_3 = []among{
 	{"ig", -1, 1, nil}, {"lig", 0, 1, nil}, {"els", -1, 1, nil}, {"fullt", -1, 3, nil}, {"öst", -1, 2, nil},

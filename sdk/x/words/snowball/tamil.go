@@ -10,8 +10,7 @@ func tamil_has_min_length(e *env) bool {
 func tamil_fix_va_start(e *env) bool {
 	var among_var int
 	e.bra = e.cursor
-	among_var = e.find(tamil_a_0)
-	if among_var == 0 {
+	if among_var = e.find(tamil_a_0); among_var == 0 {
 		return false
 	}
 	e.ket = e.cursor
@@ -20,16 +19,13 @@ func tamil_fix_va_start(e *env) bool {
 }
 
 func tamil_fix_endings(e *env) bool {
-	var v_1 int
-	var v_2 int
+	var v_1, v_2 int
 	v_1 = e.cursor
 	for {
 		v_2 = e.cursor
-		if !tamil_fix_ending(e) {
-			goto lab1_16_3
+		if tamil_fix_ending(e) {
+			continue
 		}
-		continue
-	lab1_16_3:
 		e.cursor = v_2
 		break
 	}
@@ -40,17 +36,9 @@ func tamil_fix_endings(e *env) bool {
 func tamil_remove_question_prefixes(e *env) bool {
 	var v_1 int
 	e.bra = e.cursor
-	if e.cursor == e.limit || e.word[e.cursor] != 'எ' {
+	if !e.letter('எ') || e.find(tamil_a_1) == 0 || !e.letter('்') {
 		return false
 	}
-	e.cursor += 1
-	if e.find(tamil_a_1) == 0 {
-		return false
-	}
-	if e.cursor == e.limit || e.word[e.cursor] != '்' {
-		return false
-	}
-	e.cursor += 1
 	e.ket = e.cursor
 	e.remove()
 	v_1 = e.cursor
@@ -60,13 +48,7 @@ func tamil_remove_question_prefixes(e *env) bool {
 }
 
 func tamil_fix_ending(e *env) bool {
-	var among_var int
-	var v_1 int
-	var v_2 int
-	var v_3 int
-	var v_4 int
-	var v_5 int
-	var v_6 int
+	var among_var, v_1, v_2, v_3, v_4, v_5, v_6 int
 	if len(e.word) <= 3 {
 		return false
 	}
@@ -75,8 +57,7 @@ func tamil_fix_ending(e *env) bool {
 	for {
 		v_1 = e.limit - e.cursor
 		e.ket = e.cursor
-		among_var = e.findBack(tamil_a_5)
-		if among_var == 0 {
+		if among_var = e.findBack(tamil_a_5); among_var == 0 {
 			goto lab0_15_7
 		}
 		e.bra = e.cursor
@@ -101,15 +82,9 @@ func tamil_fix_ending(e *env) bool {
 							e.replace("டு")
 						} else {
 							if among_var == 6 {
-								if !e.B_found_vetrumai_urupu {
+								if !e.B_found_vetrumai_urupu || e.letterBack('ை') {
 									goto lab0_15_7
 								}
-								if e.cursor <= e.back || e.word[e.cursor-1] != 'ை' {
-									goto lab1_15_37
-								}
-								e.cursor -= 1
-								goto lab0_15_7
-							lab1_15_37:
 								e.replace("ம்")
 							} else {
 								if among_var == 7 {
@@ -117,11 +92,9 @@ func tamil_fix_ending(e *env) bool {
 								} else {
 									if among_var == 8 {
 										v_3 = e.limit - e.cursor
-										if e.findBack(tamil_a_3) == 0 {
-											goto lab1_15_50
+										if e.findBack(tamil_a_3) != 0 {
+											goto lab0_15_7
 										}
-										goto lab0_15_7
-									lab1_15_50:
 										e.cursor = e.limit - v_3
 										e.remove()
 									} else {
@@ -139,42 +112,32 @@ func tamil_fix_ending(e *env) bool {
 	lab0_15_7:
 		e.cursor = e.limit - v_1
 		e.ket = e.cursor
-		if e.cursor <= e.back || e.word[e.cursor-1] != '்' {
+		if !e.letterBack('்') {
 			return false
 		}
-		e.cursor -= 1
 		for {
 			v_4 = e.limit - e.cursor
-			if e.findBack(tamil_a_6) == 0 {
-				goto lab0_15_78
+			if e.findBack(tamil_a_6) != 0 {
+				v_5 = e.limit - e.cursor
+				if e.cursor <= e.back || e.word[e.cursor-1] != '்' {
+					e.cursor = e.limit - v_5
+					goto lab1_15_82
+				}
+				e.cursor -= 1
+				if e.findBack(tamil_a_7) == 0 {
+					e.cursor = e.limit - v_5
+					goto lab1_15_82
+				}
+			lab1_15_82:
+				e.bra = e.cursor
+				e.remove()
+				break
 			}
-			v_5 = e.limit - e.cursor
-			if e.cursor <= e.back || e.word[e.cursor-1] != '்' {
-				e.cursor = e.limit - v_5
-				goto lab1_15_82
-			}
-			e.cursor -= 1
-			if e.findBack(tamil_a_7) == 0 {
-				e.cursor = e.limit - v_5
-				goto lab1_15_82
-			}
-		lab1_15_82:
-			e.bra = e.cursor
-			e.remove()
-			break
-		lab0_15_78:
 			e.cursor = e.limit - v_4
-			if e.findBack(tamil_a_8) == 0 {
-				goto lab0_15_97
+			if e.findBack(tamil_a_8) != 0 && e.braHere() && e.letterBack('்') {
+				e.remove()
+				break
 			}
-			e.bra = e.cursor
-			if e.cursor <= e.back || e.word[e.cursor-1] != '்' {
-				goto lab0_15_97
-			}
-			e.cursor -= 1
-			e.remove()
-			break
-		lab0_15_97:
 			e.cursor = e.limit - v_4
 			v_6 = e.limit - e.cursor
 			if e.findBack(tamil_a_9) == 0 {
@@ -194,16 +157,9 @@ func tamil_fix_ending(e *env) bool {
 func tamil_remove_pronoun_prefixes(e *env) bool {
 	var v_1 int
 	e.bra = e.cursor
-	if e.find(tamil_a_10) == 0 {
+	if e.find(tamil_a_10) == 0 || e.find(tamil_a_11) == 0 || !e.letter('்') {
 		return false
 	}
-	if e.find(tamil_a_11) == 0 {
-		return false
-	}
-	if e.cursor == e.limit || e.word[e.cursor] != '்' {
-		return false
-	}
-	e.cursor += 1
 	e.ket = e.cursor
 	e.remove()
 	v_1 = e.cursor
@@ -213,25 +169,21 @@ func tamil_remove_pronoun_prefixes(e *env) bool {
 }
 
 func tamil_remove_plural_suffix(e *env) bool {
-	var among_var int
-	var v_1 int
+	var among_var, v_1 int
 	e.back = e.cursor
 	e.cursor = e.limit
 	e.ket = e.cursor
-	among_var = e.findBack(tamil_a_13)
-	if among_var == 0 {
+	if among_var = e.findBack(tamil_a_13); among_var == 0 {
 		return false
 	}
 	e.bra = e.cursor
 	if among_var == 1 {
 		for {
 			v_1 = e.limit - e.cursor
-			if e.findBack(tamil_a_12) == 0 {
-				goto lab0_25_11
+			if e.findBack(tamil_a_12) != 0 {
+				e.replace("ுங்")
+				break
 			}
-			e.replace("ுங்")
-			break
-		lab0_25_11:
 			e.cursor = e.limit - v_1
 			e.replace("்")
 			break
@@ -260,12 +212,10 @@ func tamil_remove_question_suffixes(e *env) bool {
 	e.cursor = e.limit
 	v_1 = e.limit - e.cursor
 	e.ket = e.cursor
-	if e.findBack(tamil_a_14) == 0 {
-		goto lab0_29_6
+	if e.findBack(tamil_a_14) != 0 {
+		e.bra = e.cursor
+		e.replace("்")
 	}
-	e.bra = e.cursor
-	e.replace("்")
-lab0_29_6:
 	e.cursor = e.limit - v_1
 	e.cursor = e.back
 	tamil_fix_endings(e)
@@ -309,16 +259,14 @@ func tamil_remove_um(e *env) bool {
 }
 
 func tamil_remove_common_word_endings(e *env) bool {
-	var among_var int
-	var v_1 int
+	var among_var, v_1 int
 	if !tamil_has_min_length(e) {
 		return false
 	}
 	e.back = e.cursor
 	e.cursor = e.limit
 	e.ket = e.cursor
-	among_var = e.findBack(tamil_a_17)
-	if among_var == 0 {
+	if among_var = e.findBack(tamil_a_17); among_var == 0 {
 		return false
 	}
 	e.bra = e.cursor
@@ -327,11 +275,9 @@ func tamil_remove_common_word_endings(e *env) bool {
 	} else {
 		if among_var == 2 {
 			v_1 = e.limit - e.cursor
-			if e.findBack(tamil_a_16) == 0 {
-				goto lab0_31_16
+			if e.findBack(tamil_a_16) != 0 {
+				return false
 			}
-			return false
-		lab0_31_16:
 			e.cursor = e.limit - v_1
 			e.replace("்")
 		} else {
@@ -344,16 +290,7 @@ func tamil_remove_common_word_endings(e *env) bool {
 }
 
 func tamil_remove_vetrumai_urupukal(e *env) bool {
-	var among_var int
-	var v_1 int
-	var v_2 int
-	var v_3 int
-	var v_4 int
-	var v_5 int
-	var v_6 int
-	var v_7 int
-	var v_8 int
-	var v_9 int
+	var among_var, v_1, v_2, v_3, v_4, v_5, v_6, v_7, v_8, v_9 int
 	e.B_found_vetrumai_urupu = false
 	if !tamil_has_min_length(e) {
 		return false
@@ -364,8 +301,7 @@ func tamil_remove_vetrumai_urupukal(e *env) bool {
 		v_1 = e.limit - e.cursor
 		v_2 = e.limit - e.cursor
 		e.ket = e.cursor
-		among_var = e.findBack(tamil_a_20)
-		if among_var == 0 {
+		if among_var = e.findBack(tamil_a_20); among_var == 0 {
 			goto lab0_29_8
 		}
 		e.bra = e.cursor
@@ -376,12 +312,9 @@ func tamil_remove_vetrumai_urupukal(e *env) bool {
 				e.replace("்")
 			} else {
 				if among_var == 3 {
-					if e.cursor <= e.back || e.word[e.cursor-1] != 'ம' {
-						goto lab1_29_22
+					if e.letterBack('ம') {
+						goto lab0_29_8
 					}
-					e.cursor -= 1
-					goto lab0_29_8
-				lab1_29_22:
 					e.replace("்")
 				} else {
 					if among_var == 4 {
@@ -392,21 +325,17 @@ func tamil_remove_vetrumai_urupukal(e *env) bool {
 					} else {
 						if among_var == 5 {
 							v_3 = e.limit - e.cursor
-							if e.findBack(tamil_a_18) == 0 {
-								goto lab1_29_38
+							if e.findBack(tamil_a_18) != 0 {
+								goto lab0_29_8
 							}
-							goto lab0_29_8
-						lab1_29_38:
 							e.cursor = e.limit - v_3
 							e.replace("்")
 						} else {
 							if among_var == 6 {
 								v_4 = e.limit - e.cursor
-								if e.findBack(tamil_a_19) == 0 {
-									goto lab1_29_48
+								if e.findBack(tamil_a_19) != 0 {
+									goto lab0_29_8
 								}
-								goto lab0_29_8
-							lab1_29_48:
 								e.cursor = e.limit - v_4
 								e.remove()
 							} else {
@@ -423,30 +352,21 @@ func tamil_remove_vetrumai_urupukal(e *env) bool {
 		e.cursor = e.limit - v_1
 		v_5 = e.limit - e.cursor
 		e.ket = e.cursor
-		if e.cursor <= e.back || e.word[e.cursor-1] != 'ை' {
+		if !e.letterBack('ை') {
 			return false
 		}
-		e.cursor -= 1
 		for {
 			v_6 = e.limit - e.cursor
 			v_7 = e.limit - e.cursor
 			if e.findBack(tamil_a_21) == 0 {
-				goto lab1_29_76
+				e.cursor = e.limit - v_7
+				break
 			}
-			goto lab0_29_75
-		lab1_29_76:
-			e.cursor = e.limit - v_7
-			break
-		lab0_29_75:
 			e.cursor = e.limit - v_6
 			v_8 = e.limit - e.cursor
-			if e.findBack(tamil_a_22) == 0 {
+			if e.findBack(tamil_a_22) == 0 || !e.letterBack('்') {
 				return false
 			}
-			if e.cursor <= e.back || e.word[e.cursor-1] != '்' {
-				return false
-			}
-			e.cursor -= 1
 			e.cursor = e.limit - v_8
 			break
 		}
@@ -458,12 +378,10 @@ func tamil_remove_vetrumai_urupukal(e *env) bool {
 	e.B_found_vetrumai_urupu = true
 	v_9 = e.limit - e.cursor
 	e.ket = e.cursor
-	if !e.eqBack("ின்") {
-		goto lab0_29_103
+	if e.eqBack("ின்") {
+		e.bra = e.cursor
+		e.replace("்")
 	}
-	e.bra = e.cursor
-	e.replace("்")
-lab0_29_103:
 	e.cursor = e.limit - v_9
 	e.cursor = e.back
 	tamil_fix_endings(e)
@@ -474,11 +392,9 @@ func tamil_remove_tense_suffixes(e *env) bool {
 	var v_1 int
 	for {
 		v_1 = e.cursor
-		if !tamil_remove_tense_suffix(e) {
-			goto lab0_26_2
+		if tamil_remove_tense_suffix(e) {
+			continue
 		}
-		continue
-	lab0_26_2:
 		e.cursor = v_1
 		break
 	}
@@ -487,13 +403,7 @@ func tamil_remove_tense_suffixes(e *env) bool {
 
 func tamil_remove_tense_suffix(e *env) bool {
 	var B_found_a_match bool
-	var among_var int
-	var v_1 int
-	var v_2 int
-	var v_3 int
-	var v_4 int
-	var v_5 int
-	var v_6 int
+	var among_var, v_1, v_2, v_3, v_4, v_5, v_6 int
 	B_found_a_match = false
 	if !tamil_has_min_length(e) {
 		return false
@@ -503,8 +413,7 @@ func tamil_remove_tense_suffix(e *env) bool {
 	v_1 = e.limit - e.cursor
 	v_2 = e.limit - e.cursor
 	e.ket = e.cursor
-	among_var = e.findBack(tamil_a_25)
-	if among_var == 0 {
+	if among_var = e.findBack(tamil_a_25); among_var == 0 {
 		goto lab0_24_7
 	}
 	e.bra = e.cursor
@@ -513,41 +422,33 @@ func tamil_remove_tense_suffix(e *env) bool {
 	} else {
 		if among_var == 2 {
 			v_3 = e.limit - e.cursor
-			if e.findBack(tamil_a_23) == 0 {
-				goto lab1_24_19
+			if e.findBack(tamil_a_23) != 0 {
+				goto lab0_24_7
 			}
-			goto lab0_24_7
-		lab1_24_19:
 			e.cursor = e.limit - v_3
 			e.remove()
 		} else {
 			if among_var == 3 {
 				v_4 = e.limit - e.cursor
-				if e.findBack(tamil_a_24) == 0 {
-					goto lab1_24_29
+				if e.findBack(tamil_a_24) != 0 {
+					goto lab0_24_7
 				}
-				goto lab0_24_7
-			lab1_24_29:
 				e.cursor = e.limit - v_4
 				e.remove()
 			} else {
 				if among_var == 4 {
-					if e.cursor <= e.back || e.word[e.cursor-1] != 'ச' {
-						goto lab1_24_38
+					if e.letterBack('ச') {
+						goto lab0_24_7
 					}
-					e.cursor -= 1
-					goto lab0_24_7
-				lab1_24_38:
 					e.replace("்")
 				} else {
 					if among_var == 5 {
 						e.replace("்")
 					} else {
 						v_5 = e.limit - e.cursor
-						if e.cursor <= e.back || e.word[e.cursor-1] != '்' {
+						if !e.letterBack('்') {
 							goto lab0_24_7
 						}
-						e.cursor -= 1
 						e.cursor = e.limit - v_5
 						e.remove()
 					}
@@ -561,13 +462,11 @@ lab0_24_7:
 	e.cursor = e.limit - v_1
 	v_6 = e.limit - e.cursor
 	e.ket = e.cursor
-	if e.findBack(tamil_a_26) == 0 {
-		goto lab0_24_66
+	if e.findBack(tamil_a_26) != 0 {
+		e.bra = e.cursor
+		e.remove()
+		B_found_a_match = true
 	}
-	e.bra = e.cursor
-	e.remove()
-	B_found_a_match = true
-lab0_24_66:
 	e.cursor = e.limit - v_6
 	e.cursor = e.back
 	tamil_fix_endings(e)
@@ -575,15 +474,7 @@ lab0_24_66:
 }
 
 func tamil_stem(e *env) bool {
-	var v_1 int
-	var v_2 int
-	var v_3 int
-	var v_4 int
-	var v_5 int
-	var v_6 int
-	var v_7 int
-	var v_8 int
-	var v_9 int
+	var v_1, v_2, v_3, v_4, v_5, v_6, v_7, v_8, v_9 int
 	e.B_found_vetrumai_urupu = false
 	v_1 = e.cursor
 	tamil_fix_ending(e)
@@ -624,25 +515,24 @@ var tamil_a_0 = []among{
 }
 var tamil_as_0 = [...]string{"ஓ", "ஒ", "உ", "ஊ"}
 var tamil_a_1 = []among{
-	{"க", -1, -1, nil}, {"ங", -1, -1, nil}, {"ச", -1, -1, nil}, {"ஞ", -1, -1, nil}, {"த", -1, -1, nil}, {"ந", -1, -1, nil},
-	{"ப", -1, -1, nil}, {"ம", -1, -1, nil}, {"ய", -1, -1, nil}, {"வ", -1, -1, nil},
+	{"க", -1, -1, nil}, {"ங", -1, -1, nil}, {"ச", -1, -1, nil}, {"ஞ", -1, -1, nil}, {"த", -1, -1, nil}, {"ந", -1, -1, nil}, {"ப", -1, -1, nil},
+	{"ம", -1, -1, nil}, {"ய", -1, -1, nil}, {"வ", -1, -1, nil},
 }
 var tamil_a_2 = []among{
 	{"ி", -1, -1, nil}, {"ீ", -1, -1, nil}, {"ை", -1, -1, nil},
 }
 var tamil_a_3 = []among{
-	{"ா", -1, -1, nil}, {"ி", -1, -1, nil}, {"ீ", -1, -1, nil}, {"ு", -1, -1, nil}, {"ூ", -1, -1, nil}, {"ெ", -1, -1, nil},
-	{"ே", -1, -1, nil}, {"ை", -1, -1, nil},
+	{"ா", -1, -1, nil}, {"ி", -1, -1, nil}, {"ீ", -1, -1, nil}, {"ு", -1, -1, nil}, {"ூ", -1, -1, nil}, {"ெ", -1, -1, nil}, {"ே", -1, -1, nil},
+	{"ை", -1, -1, nil},
 }
 var tamil_a_4 = []among{
 	{"", -1, 2, nil}, {"ை", 0, 1, nil}, {"்", 0, 1, nil},
 }
 var tamil_as_4 = [...]string{"", "ம்"}
 var tamil_a_5 = []among{
-	{"ந்த", -1, 1, nil}, {"ய", -1, 1, nil}, {"வ", -1, 1, nil}, {"னு", -1, 8, nil}, {"ுக்", -1, 7, nil}, {"ுக்க்", -1, 7, nil},
-	{"ட்க்", -1, 3, nil}, {"ற்க்", -1, 4, nil}, {"ங்", -1, 9, nil}, {"ட்ட்", -1, 5, nil}, {"த்த்", -1, 6, nil},
-	{"ந்த்", -1, 1, nil}, {"ந்", -1, 1, nil}, {"ட்ப்", -1, 3, nil}, {"ய்", -1, 2, nil}, {"ன்ற்", -1, 4, nil},
-	{"வ்", -1, 1, nil},
+	{"ந்த", -1, 1, nil}, {"ய", -1, 1, nil}, {"வ", -1, 1, nil}, {"னு", -1, 8, nil}, {"ுக்", -1, 7, nil}, {"ுக்க்", -1, 7, nil}, {"ட்க்", -1, 3, nil},
+	{"ற்க்", -1, 4, nil}, {"ங்", -1, 9, nil}, {"ட்ட்", -1, 5, nil}, {"த்த்", -1, 6, nil}, {"ந்த்", -1, 1, nil}, {"ந்", -1, 1, nil}, {"ட்ப்", -1, 3, nil},
+	{"ய்", -1, 2, nil}, {"ன்ற்", -1, 4, nil}, {"வ்", -1, 1, nil},
 }
 var tamil_a_6 = []among{
 	{"க", -1, -1, nil}, {"ச", -1, -1, nil}, {"ட", -1, -1, nil}, {"த", -1, -1, nil}, {"ப", -1, -1, nil}, {"ற", -1, -1, nil},
@@ -651,19 +541,19 @@ var tamil_a_7 = []among{
 	{"க", -1, -1, nil}, {"ச", -1, -1, nil}, {"ட", -1, -1, nil}, {"த", -1, -1, nil}, {"ப", -1, -1, nil}, {"ற", -1, -1, nil},
 }
 var tamil_a_8 = []among{
-	{"ஞ", -1, -1, nil}, {"ண", -1, -1, nil}, {"ந", -1, -1, nil}, {"ன", -1, -1, nil}, {"ம", -1, -1, nil}, {"ய", -1, -1, nil},
-	{"ர", -1, -1, nil}, {"ல", -1, -1, nil}, {"ள", -1, -1, nil}, {"ழ", -1, -1, nil}, {"வ", -1, -1, nil},
+	{"ஞ", -1, -1, nil}, {"ண", -1, -1, nil}, {"ந", -1, -1, nil}, {"ன", -1, -1, nil}, {"ம", -1, -1, nil}, {"ய", -1, -1, nil}, {"ர", -1, -1, nil},
+	{"ல", -1, -1, nil}, {"ள", -1, -1, nil}, {"ழ", -1, -1, nil}, {"வ", -1, -1, nil},
 }
 var tamil_a_9 = []among{
-	{"ா", -1, -1, nil}, {"ி", -1, -1, nil}, {"ீ", -1, -1, nil}, {"ு", -1, -1, nil}, {"ூ", -1, -1, nil}, {"ெ", -1, -1, nil},
-	{"ே", -1, -1, nil}, {"ை", -1, -1, nil}, {"்", -1, -1, nil},
+	{"ா", -1, -1, nil}, {"ி", -1, -1, nil}, {"ீ", -1, -1, nil}, {"ு", -1, -1, nil}, {"ூ", -1, -1, nil}, {"ெ", -1, -1, nil}, {"ே", -1, -1, nil},
+	{"ை", -1, -1, nil}, {"்", -1, -1, nil},
 }
 var tamil_a_10 = []among{
 	{"அ", -1, -1, nil}, {"இ", -1, -1, nil}, {"உ", -1, -1, nil},
 }
 var tamil_a_11 = []among{
-	{"க", -1, -1, nil}, {"ங", -1, -1, nil}, {"ச", -1, -1, nil}, {"ஞ", -1, -1, nil}, {"த", -1, -1, nil}, {"ந", -1, -1, nil},
-	{"ப", -1, -1, nil}, {"ம", -1, -1, nil}, {"ய", -1, -1, nil}, {"வ", -1, -1, nil},
+	{"க", -1, -1, nil}, {"ங", -1, -1, nil}, {"ச", -1, -1, nil}, {"ஞ", -1, -1, nil}, {"த", -1, -1, nil}, {"ந", -1, -1, nil}, {"ப", -1, -1, nil},
+	{"ம", -1, -1, nil}, {"ய", -1, -1, nil}, {"வ", -1, -1, nil},
 }
 var tamil_a_12 = []among{
 	{"க", -1, -1, nil}, {"ச", -1, -1, nil}, {"ட", -1, -1, nil}, {"த", -1, -1, nil}, {"ப", -1, -1, nil}, {"ற", -1, -1, nil},
@@ -678,31 +568,29 @@ var tamil_a_15 = []among{
 	{"பி", -1, -1, nil}, {"வி", -1, -1, nil},
 }
 var tamil_a_16 = []among{
-	{"ா", -1, -1, nil}, {"ி", -1, -1, nil}, {"ீ", -1, -1, nil}, {"ு", -1, -1, nil}, {"ூ", -1, -1, nil}, {"ெ", -1, -1, nil},
-	{"ே", -1, -1, nil}, {"ை", -1, -1, nil},
+	{"ா", -1, -1, nil}, {"ி", -1, -1, nil}, {"ீ", -1, -1, nil}, {"ு", -1, -1, nil}, {"ூ", -1, -1, nil}, {"ெ", -1, -1, nil}, {"ே", -1, -1, nil},
+	{"ை", -1, -1, nil},
 }
 var tamil_a_17 = []among{
-	{"பட்ட", -1, 3, nil}, {"பட்டண", -1, 3, nil}, {"தான", -1, 3, nil}, {"படிதான", 2, 3, nil}, {"ென", -1, 1, nil},
-	{"ாகிய", -1, 1, nil}, {"குரிய", -1, 3, nil}, {"ுடைய", -1, 1, nil}, {"ல்ல", -1, 2, nil}, {"ுள்ள", -1, 1, nil},
-	{"ாகி", -1, 1, nil}, {"படி", -1, 3, nil}, {"ின்றி", -1, 1, nil}, {"பற்றி", -1, 3, nil}, {"படு", -1, 3, nil},
-	{"விடு", -1, 3, nil}, {"பட்டு", -1, 3, nil}, {"விட்டு", -1, 3, nil}, {"பட்டது", -1, 3, nil}, {"ென்று", -1, 1, nil},
-	{"ுடை", -1, 1, nil}, {"ில்லை", -1, 1, nil}, {"ுடன்", -1, 1, nil}, {"ிடம்", -1, 1, nil}, {"ெல்லாம்", -1, 3, nil},
+	{"பட்ட", -1, 3, nil}, {"பட்டண", -1, 3, nil}, {"தான", -1, 3, nil}, {"படிதான", 2, 3, nil}, {"ென", -1, 1, nil}, {"ாகிய", -1, 1, nil},
+	{"குரிய", -1, 3, nil}, {"ுடைய", -1, 1, nil}, {"ல்ல", -1, 2, nil}, {"ுள்ள", -1, 1, nil}, {"ாகி", -1, 1, nil}, {"படி", -1, 3, nil}, {"ின்றி", -1, 1, nil},
+	{"பற்றி", -1, 3, nil}, {"படு", -1, 3, nil}, {"விடு", -1, 3, nil}, {"பட்டு", -1, 3, nil}, {"விட்டு", -1, 3, nil}, {"பட்டது", -1, 3, nil},
+	{"ென்று", -1, 1, nil}, {"ுடை", -1, 1, nil}, {"ில்லை", -1, 1, nil}, {"ுடன்", -1, 1, nil}, {"ிடம்", -1, 1, nil}, {"ெல்லாம்", -1, 3, nil},
 	{"ெனும்", -1, 1, nil},
 }
 var tamil_a_18 = []among{
-	{"ா", -1, -1, nil}, {"ி", -1, -1, nil}, {"ீ", -1, -1, nil}, {"ு", -1, -1, nil}, {"ூ", -1, -1, nil}, {"ெ", -1, -1, nil},
-	{"ே", -1, -1, nil}, {"ை", -1, -1, nil},
+	{"ா", -1, -1, nil}, {"ி", -1, -1, nil}, {"ீ", -1, -1, nil}, {"ு", -1, -1, nil}, {"ூ", -1, -1, nil}, {"ெ", -1, -1, nil}, {"ே", -1, -1, nil},
+	{"ை", -1, -1, nil},
 }
 var tamil_a_19 = []among{
-	{"ா", -1, -1, nil}, {"ி", -1, -1, nil}, {"ீ", -1, -1, nil}, {"ு", -1, -1, nil}, {"ூ", -1, -1, nil}, {"ெ", -1, -1, nil},
-	{"ே", -1, -1, nil}, {"ை", -1, -1, nil},
+	{"ா", -1, -1, nil}, {"ி", -1, -1, nil}, {"ீ", -1, -1, nil}, {"ு", -1, -1, nil}, {"ூ", -1, -1, nil}, {"ெ", -1, -1, nil}, {"ே", -1, -1, nil},
+	{"ை", -1, -1, nil},
 }
 var tamil_a_20 = []among{
-	{"விட", -1, 2, nil}, {"ீ", -1, 7, nil}, {"ொடு", -1, 2, nil}, {"ோடு", -1, 2, nil}, {"து", -1, 6, nil},
-	{"ிருந்து", 4, 2, nil}, {"ின்று", -1, 2, nil}, {"ுடை", -1, 2, nil}, {"னை", -1, 1, nil}, {"கண்", -1, 1, nil},
-	{"ின்", -1, 3, nil}, {"முன்", -1, 1, nil}, {"ிடம்", -1, 4, nil}, {"ிற்", -1, 2, nil}, {"மேற்", -1, 1, nil},
-	{"ல்", -1, 5, nil}, {"ாமல்", 15, 2, nil}, {"ால்", 15, 2, nil}, {"ில்", 15, 2, nil}, {"மேல்", 15, 1, nil},
-	{"ுள்", -1, 2, nil}, {"கீழ்", -1, 1, nil},
+	{"விட", -1, 2, nil}, {"ீ", -1, 7, nil}, {"ொடு", -1, 2, nil}, {"ோடு", -1, 2, nil}, {"து", -1, 6, nil}, {"ிருந்து", 4, 2, nil}, {"ின்று", -1, 2, nil},
+	{"ுடை", -1, 2, nil}, {"னை", -1, 1, nil}, {"கண்", -1, 1, nil}, {"ின்", -1, 3, nil}, {"முன்", -1, 1, nil}, {"ிடம்", -1, 4, nil}, {"ிற்", -1, 2, nil},
+	{"மேற்", -1, 1, nil}, {"ல்", -1, 5, nil}, {"ாமல்", 15, 2, nil}, {"ால்", 15, 2, nil}, {"ில்", 15, 2, nil}, {"மேல்", 15, 1, nil}, {"ுள்", -1, 2, nil},
+	{"கீழ்", -1, 1, nil},
 }
 var tamil_a_21 = []among{
 	{"க", -1, -1, nil}, {"ச", -1, -1, nil}, {"ட", -1, -1, nil}, {"த", -1, -1, nil}, {"ப", -1, -1, nil}, {"ற", -1, -1, nil},
@@ -711,25 +599,22 @@ var tamil_a_22 = []among{
 	{"க", -1, -1, nil}, {"ச", -1, -1, nil}, {"ட", -1, -1, nil}, {"த", -1, -1, nil}, {"ப", -1, -1, nil}, {"ற", -1, -1, nil},
 }
 var tamil_a_23 = []among{
-	{"அ", -1, -1, nil}, {"ஆ", -1, -1, nil}, {"இ", -1, -1, nil}, {"ஈ", -1, -1, nil}, {"உ", -1, -1, nil}, {"ஊ", -1, -1, nil},
-	{"எ", -1, -1, nil}, {"ஏ", -1, -1, nil}, {"ஐ", -1, -1, nil}, {"ஒ", -1, -1, nil}, {"ஓ", -1, -1, nil}, {"ஔ", -1, -1, nil},
+	{"அ", -1, -1, nil}, {"ஆ", -1, -1, nil}, {"இ", -1, -1, nil}, {"ஈ", -1, -1, nil}, {"உ", -1, -1, nil}, {"ஊ", -1, -1, nil}, {"எ", -1, -1, nil},
+	{"ஏ", -1, -1, nil}, {"ஐ", -1, -1, nil}, {"ஒ", -1, -1, nil}, {"ஓ", -1, -1, nil}, {"ஔ", -1, -1, nil},
 }
 var tamil_a_24 = []among{
-	{"ா", -1, -1, nil}, {"ி", -1, -1, nil}, {"ீ", -1, -1, nil}, {"ு", -1, -1, nil}, {"ூ", -1, -1, nil}, {"ெ", -1, -1, nil},
-	{"ே", -1, -1, nil}, {"ை", -1, -1, nil},
+	{"ா", -1, -1, nil}, {"ி", -1, -1, nil}, {"ீ", -1, -1, nil}, {"ு", -1, -1, nil}, {"ூ", -1, -1, nil}, {"ெ", -1, -1, nil}, {"ே", -1, -1, nil},
+	{"ை", -1, -1, nil},
 }
 var tamil_a_25 = []among{
-	{"க", -1, 1, nil}, {"த", -1, 1, nil}, {"ன", -1, 1, nil}, {"ப", -1, 1, nil}, {"ய", -1, 1, nil}, {"ா", -1, 5, nil},
-	{"கு", -1, 6, nil}, {"படு", -1, 1, nil}, {"து", -1, 3, nil}, {"ிற்று", -1, 1, nil}, {"னை", -1, 1, nil},
-	{"வை", -1, 1, nil}, {"னன்", -1, 1, nil}, {"பன்", -1, 1, nil}, {"வன்", -1, 2, nil}, {"ான்", -1, 4, nil},
-	{"னான்", 15, 1, nil}, {"மின்", -1, 1, nil}, {"னென்", -1, 1, nil}, {"ேன்", -1, 5, nil}, {"னம்", -1, 1, nil},
-	{"பம்", -1, 1, nil}, {"ாம்", -1, 5, nil}, {"கும்", -1, 1, nil}, {"டும்", -1, 5, nil}, {"தும்", -1, 1, nil},
-	{"றும்", -1, 1, nil}, {"ெம்", -1, 5, nil}, {"ேம்", -1, 5, nil}, {"ோம்", -1, 5, nil}, {"ாய்", -1, 5, nil},
-	{"னர்", -1, 1, nil}, {"பர்", -1, 1, nil}, {"ீயர்", -1, 5, nil}, {"வர்", -1, 1, nil}, {"ார்", -1, 5, nil},
-	{"னார்", 35, 1, nil}, {"மார்", 35, 1, nil}, {"கொண்டிர்", -1, 1, nil}, {"னிர்", -1, 5, nil}, {"ீர்", -1, 5, nil},
+	{"க", -1, 1, nil}, {"த", -1, 1, nil}, {"ன", -1, 1, nil}, {"ப", -1, 1, nil}, {"ய", -1, 1, nil}, {"ா", -1, 5, nil}, {"கு", -1, 6, nil},
+	{"படு", -1, 1, nil}, {"து", -1, 3, nil}, {"ிற்று", -1, 1, nil}, {"னை", -1, 1, nil}, {"வை", -1, 1, nil}, {"னன்", -1, 1, nil}, {"பன்", -1, 1, nil},
+	{"வன்", -1, 2, nil}, {"ான்", -1, 4, nil}, {"னான்", 15, 1, nil}, {"மின்", -1, 1, nil}, {"னென்", -1, 1, nil}, {"ேன்", -1, 5, nil}, {"னம்", -1, 1, nil},
+	{"பம்", -1, 1, nil}, {"ாம்", -1, 5, nil}, {"கும்", -1, 1, nil}, {"டும்", -1, 5, nil}, {"தும்", -1, 1, nil}, {"றும்", -1, 1, nil}, {"ெம்", -1, 5, nil},
+	{"ேம்", -1, 5, nil}, {"ோம்", -1, 5, nil}, {"ாய்", -1, 5, nil}, {"னர்", -1, 1, nil}, {"பர்", -1, 1, nil}, {"ீயர்", -1, 5, nil}, {"வர்", -1, 1, nil},
+	{"ார்", -1, 5, nil}, {"னார்", 35, 1, nil}, {"மார்", 35, 1, nil}, {"கொண்டிர்", -1, 1, nil}, {"னிர்", -1, 5, nil}, {"ீர்", -1, 5, nil},
 	{"னள்", -1, 1, nil}, {"பள்", -1, 1, nil}, {"வள்", -1, 1, nil}, {"ாள்", -1, 5, nil}, {"னாள்", 44, 1, nil},
 }
 var tamil_a_26 = []among{
-	{"கிற", -1, -1, nil}, {"கின்ற", -1, -1, nil}, {"ாநின்ற", -1, -1, nil}, {"கிற்", -1, -1, nil}, {"கின்ற்", -1, -1, nil},
-	{"ாநின்ற்", -1, -1, nil},
+	{"கிற", -1, -1, nil}, {"கின்ற", -1, -1, nil}, {"ாநின்ற", -1, -1, nil}, {"கிற்", -1, -1, nil}, {"கின்ற்", -1, -1, nil}, {"ாநின்ற்", -1, -1, nil},
 }

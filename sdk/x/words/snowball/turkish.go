@@ -4,89 +4,42 @@
 package snowball
 
 func turkish_check_vowel_harmony(e *env) bool {
-	var v_1 int
-	var v_2 int
+	var v_1, v_2 int
 	v_1 = e.limit - e.cursor
 	if !e.goOutBack(turkish_g_vowel) {
 		return false
 	}
 	for {
 		v_2 = e.limit - e.cursor
-		if e.cursor <= e.back || e.word[e.cursor-1] != 'a' {
-			goto lab0_24_6
+		if e.letterBack('a') && e.goOutBack(turkish_g_vowel1) {
+			break
 		}
-		e.cursor -= 1
-		if !e.goOutBack(turkish_g_vowel1) {
-			goto lab0_24_6
-		}
-		break
-	lab0_24_6:
 		e.cursor = e.limit - v_2
-		if e.cursor <= e.back || e.word[e.cursor-1] != 'e' {
-			goto lab0_24_16
+		if e.letterBack('e') && e.goOutBack(turkish_g_vowel2) {
+			break
 		}
-		e.cursor -= 1
-		if !e.goOutBack(turkish_g_vowel2) {
-			goto lab0_24_16
-		}
-		break
-	lab0_24_16:
 		e.cursor = e.limit - v_2
-		if e.cursor <= e.back || e.word[e.cursor-1] != 'ı' {
-			goto lab0_24_26
+		if e.letterBack('ı') && e.goOutBack(turkish_g_vowel3) {
+			break
 		}
-		e.cursor -= 1
-		if !e.goOutBack(turkish_g_vowel3) {
-			goto lab0_24_26
-		}
-		break
-	lab0_24_26:
 		e.cursor = e.limit - v_2
-		if e.cursor <= e.back || e.word[e.cursor-1] != 'i' {
-			goto lab0_24_36
+		if e.letterBack('i') && e.goOutBack(turkish_g_vowel4) {
+			break
 		}
-		e.cursor -= 1
-		if !e.goOutBack(turkish_g_vowel4) {
-			goto lab0_24_36
-		}
-		break
-	lab0_24_36:
 		e.cursor = e.limit - v_2
-		if e.cursor <= e.back || e.word[e.cursor-1] != 'o' {
-			goto lab0_24_46
+		if e.letterBack('o') && e.goOutBack(turkish_g_vowel5) {
+			break
 		}
-		e.cursor -= 1
-		if !e.goOutBack(turkish_g_vowel5) {
-			goto lab0_24_46
-		}
-		break
-	lab0_24_46:
 		e.cursor = e.limit - v_2
-		if e.cursor <= e.back || e.word[e.cursor-1] != 'ö' {
-			goto lab0_24_56
+		if e.letterBack('ö') && e.goOutBack(turkish_g_vowel6) {
+			break
 		}
-		e.cursor -= 1
-		if !e.goOutBack(turkish_g_vowel6) {
-			goto lab0_24_56
-		}
-		break
-	lab0_24_56:
 		e.cursor = e.limit - v_2
-		if e.cursor <= e.back || e.word[e.cursor-1] != 'u' {
-			goto lab0_24_66
+		if e.letterBack('u') && e.goOutBack(turkish_g_vowel5) {
+			break
 		}
-		e.cursor -= 1
-		if !e.goOutBack(turkish_g_vowel5) {
-			goto lab0_24_66
-		}
-		break
-	lab0_24_66:
 		e.cursor = e.limit - v_2
-		if e.cursor <= e.back || e.word[e.cursor-1] != 'ü' {
-			return false
-		}
-		e.cursor -= 1
-		if !e.goOutBack(turkish_g_vowel6) {
+		if !e.letterBack('ü') || !e.goOutBack(turkish_g_vowel6) {
 			return false
 		}
 		break
@@ -96,15 +49,12 @@ func turkish_check_vowel_harmony(e *env) bool {
 }
 
 func turkish_mark_suffix_with_optional_n_consonant(e *env) bool {
-	var v_1 int
-	var v_2 int
-	var v_3 int
+	var v_1, v_2, v_3 int
 	for {
 		v_1 = e.limit - e.cursor
-		if e.cursor <= e.back || e.word[e.cursor-1] != 'n' {
+		if !e.letterBack('n') {
 			goto lab0_42_2
 		}
-		e.cursor -= 1
 		v_2 = e.limit - e.cursor
 		if !e.inBack(turkish_g_vowel) {
 			goto lab0_42_2
@@ -113,18 +63,11 @@ func turkish_mark_suffix_with_optional_n_consonant(e *env) bool {
 		break
 	lab0_42_2:
 		e.cursor = e.limit - v_1
-		if e.cursor <= e.back || e.word[e.cursor-1] != 'n' {
-			goto lab0_42_14
-		}
-		e.cursor -= 1
-		return false
-	lab0_42_14:
-		v_3 = e.limit - e.cursor
-		if e.cursor <= e.back {
+		if e.letterBack('n') {
 			return false
 		}
-		e.cursor -= 1
-		if !e.inBack(turkish_g_vowel) {
+		v_3 = e.limit - e.cursor
+		if !e.previous() || !e.inBack(turkish_g_vowel) {
 			return false
 		}
 		e.cursor = e.limit - v_3
@@ -134,15 +77,12 @@ func turkish_mark_suffix_with_optional_n_consonant(e *env) bool {
 }
 
 func turkish_mark_suffix_with_optional_s_consonant(e *env) bool {
-	var v_1 int
-	var v_2 int
-	var v_3 int
+	var v_1, v_2, v_3 int
 	for {
 		v_1 = e.limit - e.cursor
-		if e.cursor <= e.back || e.word[e.cursor-1] != 's' {
+		if !e.letterBack('s') {
 			goto lab0_42_2
 		}
-		e.cursor -= 1
 		v_2 = e.limit - e.cursor
 		if !e.inBack(turkish_g_vowel) {
 			goto lab0_42_2
@@ -151,18 +91,11 @@ func turkish_mark_suffix_with_optional_s_consonant(e *env) bool {
 		break
 	lab0_42_2:
 		e.cursor = e.limit - v_1
-		if e.cursor <= e.back || e.word[e.cursor-1] != 's' {
-			goto lab0_42_14
-		}
-		e.cursor -= 1
-		return false
-	lab0_42_14:
-		v_3 = e.limit - e.cursor
-		if e.cursor <= e.back {
+		if e.letterBack('s') {
 			return false
 		}
-		e.cursor -= 1
-		if !e.inBack(turkish_g_vowel) {
+		v_3 = e.limit - e.cursor
+		if !e.previous() || !e.inBack(turkish_g_vowel) {
 			return false
 		}
 		e.cursor = e.limit - v_3
@@ -172,15 +105,12 @@ func turkish_mark_suffix_with_optional_s_consonant(e *env) bool {
 }
 
 func turkish_mark_suffix_with_optional_y_consonant(e *env) bool {
-	var v_1 int
-	var v_2 int
-	var v_3 int
+	var v_1, v_2, v_3 int
 	for {
 		v_1 = e.limit - e.cursor
-		if e.cursor <= e.back || e.word[e.cursor-1] != 'y' {
+		if !e.letterBack('y') {
 			goto lab0_42_2
 		}
-		e.cursor -= 1
 		v_2 = e.limit - e.cursor
 		if !e.inBack(turkish_g_vowel) {
 			goto lab0_42_2
@@ -189,18 +119,11 @@ func turkish_mark_suffix_with_optional_y_consonant(e *env) bool {
 		break
 	lab0_42_2:
 		e.cursor = e.limit - v_1
-		if e.cursor <= e.back || e.word[e.cursor-1] != 'y' {
-			goto lab0_42_14
-		}
-		e.cursor -= 1
-		return false
-	lab0_42_14:
-		v_3 = e.limit - e.cursor
-		if e.cursor <= e.back {
+		if e.letterBack('y') {
 			return false
 		}
-		e.cursor -= 1
-		if !e.inBack(turkish_g_vowel) {
+		v_3 = e.limit - e.cursor
+		if !e.previous() || !e.inBack(turkish_g_vowel) {
 			return false
 		}
 		e.cursor = e.limit - v_3
@@ -210,9 +133,7 @@ func turkish_mark_suffix_with_optional_y_consonant(e *env) bool {
 }
 
 func turkish_mark_suffix_with_optional_U_vowel(e *env) bool {
-	var v_1 int
-	var v_2 int
-	var v_3 int
+	var v_1, v_2, v_3 int
 	for {
 		v_1 = e.limit - e.cursor
 		if !e.inBack(turkish_g_U) {
@@ -226,17 +147,11 @@ func turkish_mark_suffix_with_optional_U_vowel(e *env) bool {
 		break
 	lab0_38_2:
 		e.cursor = e.limit - v_1
-		if !e.inBack(turkish_g_U) {
-			goto lab0_38_13
-		}
-		return false
-	lab0_38_13:
-		v_3 = e.limit - e.cursor
-		if e.cursor <= e.back {
+		if e.inBack(turkish_g_U) {
 			return false
 		}
-		e.cursor -= 1
-		if !e.outBack(turkish_g_vowel) {
+		v_3 = e.limit - e.cursor
+		if !e.previous() || !e.outBack(turkish_g_vowel) {
 			return false
 		}
 		e.cursor = e.limit - v_3
@@ -253,10 +168,7 @@ func turkish_mark_possessives(e *env) bool {
 }
 
 func turkish_mark_sU(e *env) bool {
-	if !turkish_check_vowel_harmony(e) {
-		return false
-	}
-	if !e.inBack(turkish_g_U) {
+	if !turkish_check_vowel_harmony(e) || !e.inBack(turkish_g_U) {
 		return false
 	}
 	return turkish_mark_suffix_with_optional_s_consonant(e)
@@ -267,10 +179,7 @@ func turkish_mark_lArI(e *env) bool {
 }
 
 func turkish_mark_yU(e *env) bool {
-	if !turkish_check_vowel_harmony(e) {
-		return false
-	}
-	if !e.inBack(turkish_g_U) {
+	if !turkish_check_vowel_harmony(e) || !e.inBack(turkish_g_U) {
 		return false
 	}
 	return turkish_mark_suffix_with_optional_y_consonant(e)
@@ -284,20 +193,14 @@ func turkish_mark_nU(e *env) bool {
 }
 
 func turkish_mark_nUn(e *env) bool {
-	if !turkish_check_vowel_harmony(e) {
-		return false
-	}
-	if e.findBack(turkish_a_3) == 0 {
+	if !turkish_check_vowel_harmony(e) || e.findBack(turkish_a_3) == 0 {
 		return false
 	}
 	return turkish_mark_suffix_with_optional_n_consonant(e)
 }
 
 func turkish_mark_yA(e *env) bool {
-	if !turkish_check_vowel_harmony(e) {
-		return false
-	}
-	if e.findBack(turkish_a_4) == 0 {
+	if !turkish_check_vowel_harmony(e) || e.findBack(turkish_a_4) == 0 {
 		return false
 	}
 	return turkish_mark_suffix_with_optional_y_consonant(e)
@@ -339,30 +242,21 @@ func turkish_mark_ndAn(e *env) bool {
 }
 
 func turkish_mark_ylA(e *env) bool {
-	if !turkish_check_vowel_harmony(e) {
-		return false
-	}
-	if e.findBack(turkish_a_10) == 0 {
+	if !turkish_check_vowel_harmony(e) || e.findBack(turkish_a_10) == 0 {
 		return false
 	}
 	return turkish_mark_suffix_with_optional_y_consonant(e)
 }
 
 func turkish_mark_ncA(e *env) bool {
-	if !turkish_check_vowel_harmony(e) {
-		return false
-	}
-	if e.findBack(turkish_a_11) == 0 {
+	if !turkish_check_vowel_harmony(e) || e.findBack(turkish_a_11) == 0 {
 		return false
 	}
 	return turkish_mark_suffix_with_optional_n_consonant(e)
 }
 
 func turkish_mark_yUm(e *env) bool {
-	if !turkish_check_vowel_harmony(e) {
-		return false
-	}
-	if e.findBack(turkish_a_12) == 0 {
+	if !turkish_check_vowel_harmony(e) || e.findBack(turkish_a_12) == 0 {
 		return false
 	}
 	return turkish_mark_suffix_with_optional_y_consonant(e)
@@ -376,10 +270,7 @@ func turkish_mark_sUn(e *env) bool {
 }
 
 func turkish_mark_yUz(e *env) bool {
-	if !turkish_check_vowel_harmony(e) {
-		return false
-	}
-	if e.findBack(turkish_a_14) == 0 {
+	if !turkish_check_vowel_harmony(e) || e.findBack(turkish_a_14) == 0 {
 		return false
 	}
 	return turkish_mark_suffix_with_optional_y_consonant(e)
@@ -415,10 +306,7 @@ func turkish_mark_cAsInA(e *env) bool {
 }
 
 func turkish_mark_yDU(e *env) bool {
-	if !turkish_check_vowel_harmony(e) {
-		return false
-	}
-	if e.findBack(turkish_a_20) == 0 {
+	if !turkish_check_vowel_harmony(e) || e.findBack(turkish_a_20) == 0 {
 		return false
 	}
 	return turkish_mark_suffix_with_optional_y_consonant(e)
@@ -432,10 +320,7 @@ func turkish_mark_ysA(e *env) bool {
 }
 
 func turkish_mark_ymUs_(e *env) bool {
-	if !turkish_check_vowel_harmony(e) {
-		return false
-	}
-	if e.findBack(turkish_a_22) == 0 {
+	if !turkish_check_vowel_harmony(e) || e.findBack(turkish_a_22) == 0 {
 		return false
 	}
 	return turkish_mark_suffix_with_optional_y_consonant(e)
@@ -449,39 +334,24 @@ func turkish_mark_yken(e *env) bool {
 }
 
 func turkish_stem_nominal_verb_suffixes(e *env) bool {
-	var v_1 int
-	var v_10 int
-	var v_2 int
-	var v_3 int
-	var v_4 int
-	var v_5 int
-	var v_6 int
-	var v_7 int
-	var v_8 int
-	var v_9 int
+	var v_1, v_10, v_2, v_3, v_4, v_5, v_6, v_7, v_8, v_9 int
 	e.ket = e.cursor
 	e.B_continue_stemming_noun_suffixes = true
 	for {
 		v_1 = e.limit - e.cursor
 		for {
 			v_2 = e.limit - e.cursor
-			if !turkish_mark_ymUs_(e) {
-				goto lab1_31_6
+			if turkish_mark_ymUs_(e) {
+				break
 			}
-			break
-		lab1_31_6:
 			e.cursor = e.limit - v_2
-			if !turkish_mark_yDU(e) {
-				goto lab1_31_12
+			if turkish_mark_yDU(e) {
+				break
 			}
-			break
-		lab1_31_12:
 			e.cursor = e.limit - v_2
-			if !turkish_mark_ysA(e) {
-				goto lab1_31_18
+			if turkish_mark_ysA(e) {
+				break
 			}
-			break
-		lab1_31_18:
 			e.cursor = e.limit - v_2
 			if !turkish_mark_yken(e) {
 				goto lab0_31_4
@@ -496,35 +366,25 @@ func turkish_stem_nominal_verb_suffixes(e *env) bool {
 		}
 		for {
 			v_3 = e.limit - e.cursor
-			if !turkish_mark_sUnUz(e) {
-				goto lab1_31_37
+			if turkish_mark_sUnUz(e) {
+				break
 			}
-			break
-		lab1_31_37:
 			e.cursor = e.limit - v_3
-			if !turkish_mark_lAr(e) {
-				goto lab1_31_43
+			if turkish_mark_lAr(e) {
+				break
 			}
-			break
-		lab1_31_43:
 			e.cursor = e.limit - v_3
-			if !turkish_mark_yUm(e) {
-				goto lab1_31_49
+			if turkish_mark_yUm(e) {
+				break
 			}
-			break
-		lab1_31_49:
 			e.cursor = e.limit - v_3
-			if !turkish_mark_sUn(e) {
-				goto lab1_31_55
+			if turkish_mark_sUn(e) {
+				break
 			}
-			break
-		lab1_31_55:
 			e.cursor = e.limit - v_3
-			if !turkish_mark_yUz(e) {
-				goto lab1_31_61
+			if turkish_mark_yUz(e) {
+				break
 			}
-			break
-		lab1_31_61:
 			e.cursor = e.limit - v_3
 			break
 		}
@@ -534,54 +394,44 @@ func turkish_stem_nominal_verb_suffixes(e *env) bool {
 		break
 	lab0_31_32:
 		e.cursor = e.limit - v_1
-		if !turkish_mark_lAr(e) {
-			goto lab0_31_75
-		}
-		e.bra = e.cursor
-		e.remove()
-		v_4 = e.limit - e.cursor
-		e.ket = e.cursor
-		for {
-			v_5 = e.limit - e.cursor
-			if !turkish_mark_DUr(e) {
-				goto lab2_31_84
+		if turkish_mark_lAr(e) {
+			e.bra = e.cursor
+			e.remove()
+			v_4 = e.limit - e.cursor
+			e.ket = e.cursor
+			for {
+				v_5 = e.limit - e.cursor
+				if turkish_mark_DUr(e) {
+					break
+				}
+				e.cursor = e.limit - v_5
+				if turkish_mark_yDU(e) {
+					break
+				}
+				e.cursor = e.limit - v_5
+				if turkish_mark_ysA(e) {
+					break
+				}
+				e.cursor = e.limit - v_5
+				if !turkish_mark_ymUs_(e) {
+					e.cursor = e.limit - v_4
+					goto lab1_31_81
+				}
+				break
 			}
-			break
-		lab2_31_84:
-			e.cursor = e.limit - v_5
-			if !turkish_mark_yDU(e) {
-				goto lab2_31_90
-			}
-			break
-		lab2_31_90:
-			e.cursor = e.limit - v_5
-			if !turkish_mark_ysA(e) {
-				goto lab2_31_96
-			}
-			break
-		lab2_31_96:
-			e.cursor = e.limit - v_5
-			if !turkish_mark_ymUs_(e) {
-				e.cursor = e.limit - v_4
-				goto lab1_31_81
-			}
+		lab1_31_81:
+			e.B_continue_stemming_noun_suffixes = false
 			break
 		}
-	lab1_31_81:
-		e.B_continue_stemming_noun_suffixes = false
-		break
-	lab0_31_75:
 		e.cursor = e.limit - v_1
 		if !turkish_mark_nUz(e) {
 			goto lab0_31_113
 		}
 		for {
 			v_6 = e.limit - e.cursor
-			if !turkish_mark_yDU(e) {
-				goto lab1_31_118
+			if turkish_mark_yDU(e) {
+				break
 			}
-			break
-		lab1_31_118:
 			e.cursor = e.limit - v_6
 			if !turkish_mark_ysA(e) {
 				goto lab0_31_113
@@ -593,23 +443,17 @@ func turkish_stem_nominal_verb_suffixes(e *env) bool {
 		e.cursor = e.limit - v_1
 		for {
 			v_7 = e.limit - e.cursor
-			if !turkish_mark_sUnUz(e) {
-				goto lab1_31_134
+			if turkish_mark_sUnUz(e) {
+				break
 			}
-			break
-		lab1_31_134:
 			e.cursor = e.limit - v_7
-			if !turkish_mark_yUz(e) {
-				goto lab1_31_140
+			if turkish_mark_yUz(e) {
+				break
 			}
-			break
-		lab1_31_140:
 			e.cursor = e.limit - v_7
-			if !turkish_mark_sUn(e) {
-				goto lab1_31_146
+			if turkish_mark_sUn(e) {
+				break
 			}
-			break
-		lab1_31_146:
 			e.cursor = e.limit - v_7
 			if !turkish_mark_yUm(e) {
 				goto lab0_31_132
@@ -637,35 +481,25 @@ func turkish_stem_nominal_verb_suffixes(e *env) bool {
 		e.ket = e.cursor
 		for {
 			v_10 = e.limit - e.cursor
-			if !turkish_mark_sUnUz(e) {
-				goto lab1_31_178
+			if turkish_mark_sUnUz(e) {
+				break
 			}
-			break
-		lab1_31_178:
 			e.cursor = e.limit - v_10
-			if !turkish_mark_lAr(e) {
-				goto lab1_31_184
+			if turkish_mark_lAr(e) {
+				break
 			}
-			break
-		lab1_31_184:
 			e.cursor = e.limit - v_10
-			if !turkish_mark_yUm(e) {
-				goto lab1_31_190
+			if turkish_mark_yUm(e) {
+				break
 			}
-			break
-		lab1_31_190:
 			e.cursor = e.limit - v_10
-			if !turkish_mark_sUn(e) {
-				goto lab1_31_196
+			if turkish_mark_sUn(e) {
+				break
 			}
-			break
-		lab1_31_196:
 			e.cursor = e.limit - v_10
-			if !turkish_mark_yUz(e) {
-				goto lab1_31_202
+			if turkish_mark_yUz(e) {
+				break
 			}
-			break
-		lab1_31_202:
 			e.cursor = e.limit - v_10
 			break
 		}
@@ -682,163 +516,139 @@ func turkish_stem_nominal_verb_suffixes(e *env) bool {
 }
 
 func turkish_stem_suffix_chain_before_ki(e *env) bool {
-	var v_1 int
-	var v_10 int
-	var v_11 int
-	var v_2 int
-	var v_3 int
-	var v_4 int
-	var v_5 int
-	var v_6 int
-	var v_7 int
-	var v_8 int
-	var v_9 int
+	var v_1, v_10, v_11, v_2, v_3, v_4, v_5, v_6, v_7, v_8, v_9 int
 	e.ket = e.cursor
 	if !e.eqBack("ki") {
 		return false
 	}
 	for {
 		v_1 = e.limit - e.cursor
-		if !turkish_mark_DA(e) {
-			goto lab0_32_6
-		}
-		e.bra = e.cursor
-		e.remove()
-		v_2 = e.limit - e.cursor
-		e.ket = e.cursor
-		for {
-			v_3 = e.limit - e.cursor
-			if !turkish_mark_lAr(e) {
-				goto lab2_32_15
-			}
+		if turkish_mark_DA(e) {
 			e.bra = e.cursor
 			e.remove()
-			v_4 = e.limit - e.cursor
-			if !turkish_stem_suffix_chain_before_ki(e) {
-				e.cursor = e.limit - v_4
-				goto lab3_32_21
-			}
-		lab3_32_21:
-			break
-		lab2_32_15:
-			e.cursor = e.limit - v_3
-			if !turkish_mark_possessives(e) {
-				e.cursor = e.limit - v_2
-				goto lab1_32_12
-			}
-			e.bra = e.cursor
-			e.remove()
-			v_5 = e.limit - e.cursor
-			e.ket = e.cursor
-			if !turkish_mark_lAr(e) {
-				e.cursor = e.limit - v_5
-				goto lab2_32_36
-			}
-			e.bra = e.cursor
-			e.remove()
-			if !turkish_stem_suffix_chain_before_ki(e) {
-				e.cursor = e.limit - v_5
-				goto lab2_32_36
-			}
-		lab2_32_36:
-			break
-		}
-	lab1_32_12:
-		break
-	lab0_32_6:
-		e.cursor = e.limit - v_1
-		if !turkish_mark_nUn(e) {
-			goto lab0_32_54
-		}
-		e.bra = e.cursor
-		e.remove()
-		v_6 = e.limit - e.cursor
-		e.ket = e.cursor
-		for {
-			v_7 = e.limit - e.cursor
-			if !turkish_mark_lArI(e) {
-				goto lab2_32_63
-			}
-			e.bra = e.cursor
-			e.remove()
-			break
-		lab2_32_63:
-			e.cursor = e.limit - v_7
+			v_2 = e.limit - e.cursor
 			e.ket = e.cursor
 			for {
-				v_8 = e.limit - e.cursor
+				v_3 = e.limit - e.cursor
+				if turkish_mark_lAr(e) {
+					e.bra = e.cursor
+					e.remove()
+					v_4 = e.limit - e.cursor
+					if !turkish_stem_suffix_chain_before_ki(e) {
+						e.cursor = e.limit - v_4
+						goto lab3_32_21
+					}
+				lab3_32_21:
+					break
+				}
+				e.cursor = e.limit - v_3
 				if !turkish_mark_possessives(e) {
-					goto lab3_32_74
+					e.cursor = e.limit - v_2
+					goto lab1_32_12
 				}
-				break
-			lab3_32_74:
-				e.cursor = e.limit - v_8
-				if !turkish_mark_sU(e) {
-					goto lab2_32_71
+				e.bra = e.cursor
+				e.remove()
+				v_5 = e.limit - e.cursor
+				e.ket = e.cursor
+				if !turkish_mark_lAr(e) {
+					e.cursor = e.limit - v_5
+					goto lab2_32_36
 				}
+				e.bra = e.cursor
+				e.remove()
+				if !turkish_stem_suffix_chain_before_ki(e) {
+					e.cursor = e.limit - v_5
+					goto lab2_32_36
+				}
+			lab2_32_36:
 				break
 			}
-			e.bra = e.cursor
-			e.remove()
-			v_9 = e.limit - e.cursor
-			e.ket = e.cursor
-			if !turkish_mark_lAr(e) {
-				e.cursor = e.limit - v_9
-				goto lab3_32_88
-			}
-			e.bra = e.cursor
-			e.remove()
-			if !turkish_stem_suffix_chain_before_ki(e) {
-				e.cursor = e.limit - v_9
-				goto lab3_32_88
-			}
-		lab3_32_88:
-			break
-		lab2_32_71:
-			e.cursor = e.limit - v_7
-			if !turkish_stem_suffix_chain_before_ki(e) {
-				e.cursor = e.limit - v_6
-				goto lab1_32_60
-			}
+		lab1_32_12:
 			break
 		}
-	lab1_32_60:
-		break
-	lab0_32_54:
+		e.cursor = e.limit - v_1
+		if turkish_mark_nUn(e) {
+			e.bra = e.cursor
+			e.remove()
+			v_6 = e.limit - e.cursor
+			e.ket = e.cursor
+			for {
+				v_7 = e.limit - e.cursor
+				if turkish_mark_lArI(e) {
+					e.bra = e.cursor
+					e.remove()
+					break
+				}
+				e.cursor = e.limit - v_7
+				e.ket = e.cursor
+				for {
+					v_8 = e.limit - e.cursor
+					if turkish_mark_possessives(e) {
+						break
+					}
+					e.cursor = e.limit - v_8
+					if !turkish_mark_sU(e) {
+						goto lab2_32_71
+					}
+					break
+				}
+				e.bra = e.cursor
+				e.remove()
+				v_9 = e.limit - e.cursor
+				e.ket = e.cursor
+				if !turkish_mark_lAr(e) {
+					e.cursor = e.limit - v_9
+					goto lab3_32_88
+				}
+				e.bra = e.cursor
+				e.remove()
+				if !turkish_stem_suffix_chain_before_ki(e) {
+					e.cursor = e.limit - v_9
+					goto lab3_32_88
+				}
+			lab3_32_88:
+				break
+			lab2_32_71:
+				e.cursor = e.limit - v_7
+				if !turkish_stem_suffix_chain_before_ki(e) {
+					e.cursor = e.limit - v_6
+					goto lab1_32_60
+				}
+				break
+			}
+		lab1_32_60:
+			break
+		}
 		e.cursor = e.limit - v_1
 		if !turkish_mark_ndA(e) {
 			return false
 		}
 		for {
 			v_10 = e.limit - e.cursor
-			if !turkish_mark_lArI(e) {
-				goto lab0_32_118
+			if turkish_mark_lArI(e) {
+				e.bra = e.cursor
+				e.remove()
+				break
 			}
-			e.bra = e.cursor
-			e.remove()
-			break
-		lab0_32_118:
 			e.cursor = e.limit - v_10
-			if !turkish_mark_sU(e) {
-				goto lab0_32_126
+			if turkish_mark_sU(e) {
+				e.bra = e.cursor
+				e.remove()
+				v_11 = e.limit - e.cursor
+				e.ket = e.cursor
+				if !turkish_mark_lAr(e) {
+					e.cursor = e.limit - v_11
+					goto lab1_32_132
+				}
+				e.bra = e.cursor
+				e.remove()
+				if !turkish_stem_suffix_chain_before_ki(e) {
+					e.cursor = e.limit - v_11
+					goto lab1_32_132
+				}
+			lab1_32_132:
+				break
 			}
-			e.bra = e.cursor
-			e.remove()
-			v_11 = e.limit - e.cursor
-			e.ket = e.cursor
-			if !turkish_mark_lAr(e) {
-				e.cursor = e.limit - v_11
-				goto lab1_32_132
-			}
-			e.bra = e.cursor
-			e.remove()
-			if !turkish_stem_suffix_chain_before_ki(e) {
-				e.cursor = e.limit - v_11
-				goto lab1_32_132
-			}
-		lab1_32_132:
-			break
-		lab0_32_126:
 			e.cursor = e.limit - v_10
 			if !turkish_stem_suffix_chain_before_ki(e) {
 				return false
@@ -851,125 +661,89 @@ func turkish_stem_suffix_chain_before_ki(e *env) bool {
 }
 
 func turkish_stem_noun_suffixes(e *env) bool {
-	var v_1 int
-	var v_10 int
-	var v_11 int
-	var v_12 int
-	var v_13 int
-	var v_14 int
-	var v_15 int
-	var v_16 int
-	var v_17 int
-	var v_18 int
-	var v_19 int
-	var v_2 int
-	var v_20 int
-	var v_21 int
-	var v_22 int
-	var v_23 int
-	var v_24 int
-	var v_25 int
-	var v_26 int
-	var v_27 int
-	var v_3 int
-	var v_4 int
-	var v_5 int
-	var v_6 int
-	var v_7 int
-	var v_8 int
-	var v_9 int
+	var v_1, v_10, v_11, v_12, v_13, v_14, v_15, v_16, v_17, v_18, v_19, v_2, v_20, v_21, v_22, v_23, v_24, v_25, v_26, v_27, v_3, v_4, v_5, v_6, v_7, v_8, v_9 int
 	for {
 		v_1 = e.limit - e.cursor
 		e.ket = e.cursor
-		if !turkish_mark_lAr(e) {
-			goto lab0_23_2
+		if turkish_mark_lAr(e) {
+			e.bra = e.cursor
+			e.remove()
+			v_2 = e.limit - e.cursor
+			if !turkish_stem_suffix_chain_before_ki(e) {
+				e.cursor = e.limit - v_2
+				goto lab1_23_9
+			}
+		lab1_23_9:
+			break
 		}
-		e.bra = e.cursor
-		e.remove()
-		v_2 = e.limit - e.cursor
-		if !turkish_stem_suffix_chain_before_ki(e) {
-			e.cursor = e.limit - v_2
-			goto lab1_23_9
-		}
-	lab1_23_9:
-		break
-	lab0_23_2:
 		e.cursor = e.limit - v_1
 		e.ket = e.cursor
-		if !turkish_mark_ncA(e) {
-			goto lab0_23_17
-		}
-		e.bra = e.cursor
-		e.remove()
-		v_3 = e.limit - e.cursor
-		for {
-			v_4 = e.limit - e.cursor
-			e.ket = e.cursor
-			if !turkish_mark_lArI(e) {
-				goto lab2_23_26
-			}
+		if turkish_mark_ncA(e) {
 			e.bra = e.cursor
 			e.remove()
-			break
-		lab2_23_26:
-			e.cursor = e.limit - v_4
-			e.ket = e.cursor
+			v_3 = e.limit - e.cursor
 			for {
-				v_5 = e.limit - e.cursor
-				if !turkish_mark_possessives(e) {
-					goto lab3_23_38
+				v_4 = e.limit - e.cursor
+				e.ket = e.cursor
+				if turkish_mark_lArI(e) {
+					e.bra = e.cursor
+					e.remove()
+					break
+				}
+				e.cursor = e.limit - v_4
+				e.ket = e.cursor
+				for {
+					v_5 = e.limit - e.cursor
+					if turkish_mark_possessives(e) {
+						break
+					}
+					e.cursor = e.limit - v_5
+					if !turkish_mark_sU(e) {
+						goto lab2_23_35
+					}
+					break
+				}
+				e.bra = e.cursor
+				e.remove()
+				v_6 = e.limit - e.cursor
+				e.ket = e.cursor
+				if !turkish_mark_lAr(e) {
+					e.cursor = e.limit - v_6
+					goto lab3_23_52
+				}
+				e.bra = e.cursor
+				e.remove()
+				if !turkish_stem_suffix_chain_before_ki(e) {
+					e.cursor = e.limit - v_6
+					goto lab3_23_52
+				}
+			lab3_23_52:
+				break
+			lab2_23_35:
+				e.cursor = e.limit - v_4
+				e.ket = e.cursor
+				if !turkish_mark_lAr(e) {
+					e.cursor = e.limit - v_3
+					goto lab1_23_24
+				}
+				e.bra = e.cursor
+				e.remove()
+				if !turkish_stem_suffix_chain_before_ki(e) {
+					e.cursor = e.limit - v_3
+					goto lab1_23_24
 				}
 				break
-			lab3_23_38:
-				e.cursor = e.limit - v_5
-				if !turkish_mark_sU(e) {
-					goto lab2_23_35
-				}
-				break
 			}
-			e.bra = e.cursor
-			e.remove()
-			v_6 = e.limit - e.cursor
-			e.ket = e.cursor
-			if !turkish_mark_lAr(e) {
-				e.cursor = e.limit - v_6
-				goto lab3_23_52
-			}
-			e.bra = e.cursor
-			e.remove()
-			if !turkish_stem_suffix_chain_before_ki(e) {
-				e.cursor = e.limit - v_6
-				goto lab3_23_52
-			}
-		lab3_23_52:
-			break
-		lab2_23_35:
-			e.cursor = e.limit - v_4
-			e.ket = e.cursor
-			if !turkish_mark_lAr(e) {
-				e.cursor = e.limit - v_3
-				goto lab1_23_24
-			}
-			e.bra = e.cursor
-			e.remove()
-			if !turkish_stem_suffix_chain_before_ki(e) {
-				e.cursor = e.limit - v_3
-				goto lab1_23_24
-			}
+		lab1_23_24:
 			break
 		}
-	lab1_23_24:
-		break
-	lab0_23_17:
 		e.cursor = e.limit - v_1
 		e.ket = e.cursor
 		for {
 			v_7 = e.limit - e.cursor
-			if !turkish_mark_ndA(e) {
-				goto lab1_23_87
+			if turkish_mark_ndA(e) {
+				break
 			}
-			break
-		lab1_23_87:
 			e.cursor = e.limit - v_7
 			if !turkish_mark_nA(e) {
 				goto lab0_23_84
@@ -978,34 +752,30 @@ func turkish_stem_noun_suffixes(e *env) bool {
 		}
 		for {
 			v_8 = e.limit - e.cursor
-			if !turkish_mark_lArI(e) {
-				goto lab1_23_100
+			if turkish_mark_lArI(e) {
+				e.bra = e.cursor
+				e.remove()
+				break
 			}
-			e.bra = e.cursor
-			e.remove()
-			break
-		lab1_23_100:
 			e.cursor = e.limit - v_8
-			if !turkish_mark_sU(e) {
-				goto lab1_23_108
+			if turkish_mark_sU(e) {
+				e.bra = e.cursor
+				e.remove()
+				v_9 = e.limit - e.cursor
+				e.ket = e.cursor
+				if !turkish_mark_lAr(e) {
+					e.cursor = e.limit - v_9
+					goto lab2_23_114
+				}
+				e.bra = e.cursor
+				e.remove()
+				if !turkish_stem_suffix_chain_before_ki(e) {
+					e.cursor = e.limit - v_9
+					goto lab2_23_114
+				}
+			lab2_23_114:
+				break
 			}
-			e.bra = e.cursor
-			e.remove()
-			v_9 = e.limit - e.cursor
-			e.ket = e.cursor
-			if !turkish_mark_lAr(e) {
-				e.cursor = e.limit - v_9
-				goto lab2_23_114
-			}
-			e.bra = e.cursor
-			e.remove()
-			if !turkish_stem_suffix_chain_before_ki(e) {
-				e.cursor = e.limit - v_9
-				goto lab2_23_114
-			}
-		lab2_23_114:
-			break
-		lab1_23_108:
 			e.cursor = e.limit - v_8
 			if !turkish_stem_suffix_chain_before_ki(e) {
 				goto lab0_23_84
@@ -1018,11 +788,9 @@ func turkish_stem_noun_suffixes(e *env) bool {
 		e.ket = e.cursor
 		for {
 			v_10 = e.limit - e.cursor
-			if !turkish_mark_ndAn(e) {
-				goto lab1_23_140
+			if turkish_mark_ndAn(e) {
+				break
 			}
-			break
-		lab1_23_140:
 			e.cursor = e.limit - v_10
 			if !turkish_mark_nU(e) {
 				goto lab0_23_137
@@ -1031,26 +799,24 @@ func turkish_stem_noun_suffixes(e *env) bool {
 		}
 		for {
 			v_11 = e.limit - e.cursor
-			if !turkish_mark_sU(e) {
-				goto lab1_23_153
+			if turkish_mark_sU(e) {
+				e.bra = e.cursor
+				e.remove()
+				v_12 = e.limit - e.cursor
+				e.ket = e.cursor
+				if !turkish_mark_lAr(e) {
+					e.cursor = e.limit - v_12
+					goto lab2_23_159
+				}
+				e.bra = e.cursor
+				e.remove()
+				if !turkish_stem_suffix_chain_before_ki(e) {
+					e.cursor = e.limit - v_12
+					goto lab2_23_159
+				}
+			lab2_23_159:
+				break
 			}
-			e.bra = e.cursor
-			e.remove()
-			v_12 = e.limit - e.cursor
-			e.ket = e.cursor
-			if !turkish_mark_lAr(e) {
-				e.cursor = e.limit - v_12
-				goto lab2_23_159
-			}
-			e.bra = e.cursor
-			e.remove()
-			if !turkish_stem_suffix_chain_before_ki(e) {
-				e.cursor = e.limit - v_12
-				goto lab2_23_159
-			}
-		lab2_23_159:
-			break
-		lab1_23_153:
 			e.cursor = e.limit - v_11
 			if !turkish_mark_lArI(e) {
 				goto lab0_23_137
@@ -1061,68 +827,60 @@ func turkish_stem_noun_suffixes(e *env) bool {
 	lab0_23_137:
 		e.cursor = e.limit - v_1
 		e.ket = e.cursor
-		if !turkish_mark_DAn(e) {
-			goto lab0_23_182
-		}
-		e.bra = e.cursor
-		e.remove()
-		v_13 = e.limit - e.cursor
-		e.ket = e.cursor
-		for {
-			v_14 = e.limit - e.cursor
-			if !turkish_mark_possessives(e) {
-				goto lab2_23_192
-			}
+		if turkish_mark_DAn(e) {
 			e.bra = e.cursor
 			e.remove()
-			v_15 = e.limit - e.cursor
+			v_13 = e.limit - e.cursor
 			e.ket = e.cursor
-			if !turkish_mark_lAr(e) {
-				e.cursor = e.limit - v_15
-				goto lab3_23_198
+			for {
+				v_14 = e.limit - e.cursor
+				if turkish_mark_possessives(e) {
+					e.bra = e.cursor
+					e.remove()
+					v_15 = e.limit - e.cursor
+					e.ket = e.cursor
+					if !turkish_mark_lAr(e) {
+						e.cursor = e.limit - v_15
+						goto lab3_23_198
+					}
+					e.bra = e.cursor
+					e.remove()
+					if !turkish_stem_suffix_chain_before_ki(e) {
+						e.cursor = e.limit - v_15
+						goto lab3_23_198
+					}
+				lab3_23_198:
+					break
+				}
+				e.cursor = e.limit - v_14
+				if turkish_mark_lAr(e) {
+					e.bra = e.cursor
+					e.remove()
+					v_16 = e.limit - e.cursor
+					if !turkish_stem_suffix_chain_before_ki(e) {
+						e.cursor = e.limit - v_16
+						goto lab3_23_219
+					}
+				lab3_23_219:
+					break
+				}
+				e.cursor = e.limit - v_14
+				if !turkish_stem_suffix_chain_before_ki(e) {
+					e.cursor = e.limit - v_13
+					goto lab1_23_189
+				}
+				break
 			}
-			e.bra = e.cursor
-			e.remove()
-			if !turkish_stem_suffix_chain_before_ki(e) {
-				e.cursor = e.limit - v_15
-				goto lab3_23_198
-			}
-		lab3_23_198:
-			break
-		lab2_23_192:
-			e.cursor = e.limit - v_14
-			if !turkish_mark_lAr(e) {
-				goto lab2_23_213
-			}
-			e.bra = e.cursor
-			e.remove()
-			v_16 = e.limit - e.cursor
-			if !turkish_stem_suffix_chain_before_ki(e) {
-				e.cursor = e.limit - v_16
-				goto lab3_23_219
-			}
-		lab3_23_219:
-			break
-		lab2_23_213:
-			e.cursor = e.limit - v_14
-			if !turkish_stem_suffix_chain_before_ki(e) {
-				e.cursor = e.limit - v_13
-				goto lab1_23_189
-			}
+		lab1_23_189:
 			break
 		}
-	lab1_23_189:
-		break
-	lab0_23_182:
 		e.cursor = e.limit - v_1
 		e.ket = e.cursor
 		for {
 			v_17 = e.limit - e.cursor
-			if !turkish_mark_nUn(e) {
-				goto lab1_23_240
+			if turkish_mark_nUn(e) {
+				break
 			}
-			break
-		lab1_23_240:
 			e.cursor = e.limit - v_17
 			if !turkish_mark_ylA(e) {
 				goto lab0_23_237
@@ -1149,11 +907,9 @@ func turkish_stem_noun_suffixes(e *env) bool {
 			e.ket = e.cursor
 			for {
 				v_20 = e.limit - e.cursor
-				if !turkish_mark_possessives(e) {
-					goto lab3_23_271
+				if turkish_mark_possessives(e) {
+					break
 				}
-				break
-			lab3_23_271:
 				e.cursor = e.limit - v_20
 				if !turkish_mark_sU(e) {
 					goto lab2_23_268
@@ -1189,34 +945,26 @@ func turkish_stem_noun_suffixes(e *env) bool {
 	lab0_23_237:
 		e.cursor = e.limit - v_1
 		e.ket = e.cursor
-		if !turkish_mark_lArI(e) {
-			goto lab0_23_310
+		if turkish_mark_lArI(e) {
+			e.bra = e.cursor
+			e.remove()
+			break
 		}
-		e.bra = e.cursor
-		e.remove()
-		break
-	lab0_23_310:
 		e.cursor = e.limit - v_1
-		if !turkish_stem_suffix_chain_before_ki(e) {
-			goto lab0_23_319
+		if turkish_stem_suffix_chain_before_ki(e) {
+			break
 		}
-		break
-	lab0_23_319:
 		e.cursor = e.limit - v_1
 		e.ket = e.cursor
 		for {
 			v_22 = e.limit - e.cursor
-			if !turkish_mark_DA(e) {
-				goto lab1_23_328
+			if turkish_mark_DA(e) {
+				break
 			}
-			break
-		lab1_23_328:
 			e.cursor = e.limit - v_22
-			if !turkish_mark_yU(e) {
-				goto lab1_23_334
+			if turkish_mark_yU(e) {
+				break
 			}
-			break
-		lab1_23_334:
 			e.cursor = e.limit - v_22
 			if !turkish_mark_yA(e) {
 				goto lab0_23_325
@@ -1229,20 +977,18 @@ func turkish_stem_noun_suffixes(e *env) bool {
 		e.ket = e.cursor
 		for {
 			v_24 = e.limit - e.cursor
-			if !turkish_mark_possessives(e) {
-				goto lab2_23_351
+			if turkish_mark_possessives(e) {
+				e.bra = e.cursor
+				e.remove()
+				v_25 = e.limit - e.cursor
+				e.ket = e.cursor
+				if !turkish_mark_lAr(e) {
+					e.cursor = e.limit - v_25
+					goto lab3_23_357
+				}
+			lab3_23_357:
+				break
 			}
-			e.bra = e.cursor
-			e.remove()
-			v_25 = e.limit - e.cursor
-			e.ket = e.cursor
-			if !turkish_mark_lAr(e) {
-				e.cursor = e.limit - v_25
-				goto lab3_23_357
-			}
-		lab3_23_357:
-			break
-		lab2_23_351:
 			e.cursor = e.limit - v_24
 			if !turkish_mark_lAr(e) {
 				e.cursor = e.limit - v_23
@@ -1264,11 +1010,9 @@ func turkish_stem_noun_suffixes(e *env) bool {
 		e.ket = e.cursor
 		for {
 			v_26 = e.limit - e.cursor
-			if !turkish_mark_possessives(e) {
-				goto lab0_23_386
+			if turkish_mark_possessives(e) {
+				break
 			}
-			break
-		lab0_23_386:
 			e.cursor = e.limit - v_26
 			if !turkish_mark_sU(e) {
 				return false
@@ -1298,8 +1042,7 @@ func turkish_stem_noun_suffixes(e *env) bool {
 func turkish_post_process_last_consonants(e *env) bool {
 	var among_var int
 	e.ket = e.cursor
-	among_var = e.findBack(turkish_a_23)
-	if among_var == 0 {
+	if among_var = e.findBack(turkish_a_23); among_var == 0 {
 		return false
 	}
 	e.bra = e.cursor
@@ -1312,16 +1055,12 @@ func turkish_append_U_to_stems_ending_with_d_or_g(e *env) bool {
 	e.ket = e.cursor
 	e.bra = e.cursor
 	for {
-		if e.cursor <= e.back || e.word[e.cursor-1] != 'd' {
-			goto lab0_41_3
+		if e.letterBack('d') {
+			break
 		}
-		e.cursor -= 1
-		break
-	lab0_41_3:
-		if e.cursor <= e.back || e.word[e.cursor-1] != 'g' {
+		if !e.letterBack('g') {
 			return false
 		}
-		e.cursor -= 1
 		break
 	}
 	if !e.goOutBack(turkish_g_vowel) {
@@ -1330,16 +1069,12 @@ func turkish_append_U_to_stems_ending_with_d_or_g(e *env) bool {
 	for {
 		v_1 = e.limit - e.cursor
 		for {
-			if e.cursor <= e.back || e.word[e.cursor-1] != 'a' {
-				goto lab1_41_21
+			if e.letterBack('a') {
+				break
 			}
-			e.cursor -= 1
-			break
-		lab1_41_21:
-			if e.cursor <= e.back || e.word[e.cursor-1] != 'ı' {
+			if !e.letterBack('ı') {
 				goto lab0_41_20
 			}
-			e.cursor -= 1
 			break
 		}
 		e.replace("ı")
@@ -1347,16 +1082,12 @@ func turkish_append_U_to_stems_ending_with_d_or_g(e *env) bool {
 	lab0_41_20:
 		e.cursor = e.limit - v_1
 		for {
-			if e.cursor <= e.back || e.word[e.cursor-1] != 'e' {
-				goto lab1_41_38
+			if e.letterBack('e') {
+				break
 			}
-			e.cursor -= 1
-			break
-		lab1_41_38:
-			if e.cursor <= e.back || e.word[e.cursor-1] != 'i' {
+			if !e.letterBack('i') {
 				goto lab0_41_37
 			}
-			e.cursor -= 1
 			break
 		}
 		e.replace("i")
@@ -1364,16 +1095,12 @@ func turkish_append_U_to_stems_ending_with_d_or_g(e *env) bool {
 	lab0_41_37:
 		e.cursor = e.limit - v_1
 		for {
-			if e.cursor <= e.back || e.word[e.cursor-1] != 'o' {
-				goto lab1_41_55
+			if e.letterBack('o') {
+				break
 			}
-			e.cursor -= 1
-			break
-		lab1_41_55:
-			if e.cursor <= e.back || e.word[e.cursor-1] != 'u' {
+			if !e.letterBack('u') {
 				goto lab0_41_54
 			}
-			e.cursor -= 1
 			break
 		}
 		e.replace("u")
@@ -1381,16 +1108,12 @@ func turkish_append_U_to_stems_ending_with_d_or_g(e *env) bool {
 	lab0_41_54:
 		e.cursor = e.limit - v_1
 		for {
-			if e.cursor <= e.back || e.word[e.cursor-1] != 'ö' {
-				goto lab0_41_72
+			if e.letterBack('ö') {
+				break
 			}
-			e.cursor -= 1
-			break
-		lab0_41_72:
-			if e.cursor <= e.back || e.word[e.cursor-1] != 'ü' {
+			if !e.letterBack('ü') {
 				return false
 			}
-			e.cursor -= 1
 			break
 		}
 		e.replace("ü")
@@ -1414,28 +1137,19 @@ lab0_21_4:
 }
 
 func turkish_remove_proper_noun_suffix(e *env) bool {
-	var v_1 int
-	var v_2 int
-	var v_3 int
-	var v_4 int
+	var v_1, v_2, v_3, v_4 int
 	v_1 = e.cursor
 	e.bra = e.cursor
 	for {
 		v_2 = e.cursor
-		if e.cursor == e.limit || e.word[e.cursor] != '\'' {
-			goto lab2_30_4
+		if !e.letter('\'') {
+			e.cursor = v_2
+			break
 		}
-		e.cursor += 1
-		goto lab1_30_4
-	lab2_30_4:
 		e.cursor = v_2
-		break
-	lab1_30_4:
-		e.cursor = v_2
-		if e.cursor >= e.limit {
+		if !e.next() {
 			goto lab0_30_1
 		}
-		e.cursor += 1
 	}
 	e.ket = e.cursor
 	e.remove()
@@ -1448,18 +1162,14 @@ lab0_30_1:
 	e.cursor += 2
 	for {
 		v_4 = e.cursor
-		if e.cursor == e.limit || e.word[e.cursor] != '\'' {
-			goto lab1_30_30
+		if e.letter('\'') {
+			e.cursor = v_4
+			break
 		}
-		e.cursor += 1
 		e.cursor = v_4
-		break
-	lab1_30_30:
-		e.cursor = v_4
-		if e.cursor >= e.limit {
+		if !e.next() {
 			goto lab0_30_24
 		}
-		e.cursor += 1
 	}
 	e.bra = e.cursor
 	e.cursor = e.limit
@@ -1484,17 +1194,13 @@ func turkish_more_than_one_syllable_word(e *env) bool {
 }
 
 func turkish_postlude(e *env) bool {
-	var v_1 int
-	var v_2 int
-	var v_3 int
+	var v_1, v_2, v_3 int
 	e.back = e.cursor
 	e.cursor = e.limit
 	v_1 = e.limit - e.cursor
-	if !turkish_is_reserved_word(e) {
-		goto lab0_13_3
+	if turkish_is_reserved_word(e) {
+		return false
 	}
-	return false
-lab0_13_3:
 	e.cursor = e.limit - v_1
 	v_2 = e.limit - e.cursor
 	turkish_append_U_to_stems_ending_with_d_or_g(e)
@@ -1507,8 +1213,7 @@ lab0_13_3:
 }
 
 func turkish_stem(e *env) bool {
-	var v_1 int
-	var v_2 int
+	var v_1, v_2 int
 	turkish_remove_proper_noun_suffix(e)
 	if !turkish_more_than_one_syllable_word(e) {
 		return false
@@ -1538,8 +1243,8 @@ const turkish_g_vowel5 = "ou"
 const turkish_g_vowel6 = "öü"
 
 var turkish_a_0 = []among{
-	{"m", -1, -1, nil}, {"n", -1, -1, nil}, {"miz", -1, -1, nil}, {"niz", -1, -1, nil}, {"muz", -1, -1, nil},
-	{"nuz", -1, -1, nil}, {"müz", -1, -1, nil}, {"nüz", -1, -1, nil}, {"mız", -1, -1, nil}, {"nız", -1, -1, nil},
+	{"m", -1, -1, nil}, {"n", -1, -1, nil}, {"miz", -1, -1, nil}, {"niz", -1, -1, nil}, {"muz", -1, -1, nil}, {"nuz", -1, -1, nil}, {"müz", -1, -1, nil},
+	{"nüz", -1, -1, nil}, {"mız", -1, -1, nil}, {"nız", -1, -1, nil},
 }
 var turkish_a_1 = []among{
 	{"leri", -1, -1, nil}, {"ları", -1, -1, nil},
@@ -1593,24 +1298,22 @@ var turkish_a_17 = []among{
 	{"niz", -1, -1, nil}, {"nuz", -1, -1, nil}, {"nüz", -1, -1, nil}, {"nız", -1, -1, nil},
 }
 var turkish_a_18 = []among{
-	{"dir", -1, -1, nil}, {"tir", -1, -1, nil}, {"dur", -1, -1, nil}, {"tur", -1, -1, nil}, {"dür", -1, -1, nil},
-	{"tür", -1, -1, nil}, {"dır", -1, -1, nil}, {"tır", -1, -1, nil},
+	{"dir", -1, -1, nil}, {"tir", -1, -1, nil}, {"dur", -1, -1, nil}, {"tur", -1, -1, nil}, {"dür", -1, -1, nil}, {"tür", -1, -1, nil},
+	{"dır", -1, -1, nil}, {"tır", -1, -1, nil},
 }
 var turkish_a_19 = []among{
 	{"casına", -1, -1, nil}, {"cesine", -1, -1, nil},
 }
 var turkish_a_20 = []among{
-	{"di", -1, -1, nil}, {"ti", -1, -1, nil}, {"dik", -1, -1, nil}, {"tik", -1, -1, nil}, {"duk", -1, -1, nil},
-	{"tuk", -1, -1, nil}, {"dük", -1, -1, nil}, {"tük", -1, -1, nil}, {"dık", -1, -1, nil}, {"tık", -1, -1, nil},
-	{"dim", -1, -1, nil}, {"tim", -1, -1, nil}, {"dum", -1, -1, nil}, {"tum", -1, -1, nil}, {"düm", -1, -1, nil},
-	{"tüm", -1, -1, nil}, {"dım", -1, -1, nil}, {"tım", -1, -1, nil}, {"din", -1, -1, nil}, {"tin", -1, -1, nil},
-	{"dun", -1, -1, nil}, {"tun", -1, -1, nil}, {"dün", -1, -1, nil}, {"tün", -1, -1, nil}, {"dın", -1, -1, nil},
-	{"tın", -1, -1, nil}, {"du", -1, -1, nil}, {"tu", -1, -1, nil}, {"dü", -1, -1, nil}, {"tü", -1, -1, nil},
-	{"dı", -1, -1, nil}, {"tı", -1, -1, nil},
+	{"di", -1, -1, nil}, {"ti", -1, -1, nil}, {"dik", -1, -1, nil}, {"tik", -1, -1, nil}, {"duk", -1, -1, nil}, {"tuk", -1, -1, nil}, {"dük", -1, -1, nil},
+	{"tük", -1, -1, nil}, {"dık", -1, -1, nil}, {"tık", -1, -1, nil}, {"dim", -1, -1, nil}, {"tim", -1, -1, nil}, {"dum", -1, -1, nil},
+	{"tum", -1, -1, nil}, {"düm", -1, -1, nil}, {"tüm", -1, -1, nil}, {"dım", -1, -1, nil}, {"tım", -1, -1, nil}, {"din", -1, -1, nil},
+	{"tin", -1, -1, nil}, {"dun", -1, -1, nil}, {"tun", -1, -1, nil}, {"dün", -1, -1, nil}, {"tün", -1, -1, nil}, {"dın", -1, -1, nil},
+	{"tın", -1, -1, nil}, {"du", -1, -1, nil}, {"tu", -1, -1, nil}, {"dü", -1, -1, nil}, {"tü", -1, -1, nil}, {"dı", -1, -1, nil}, {"tı", -1, -1, nil},
 }
 var turkish_a_21 = []among{
-	{"sa", -1, -1, nil}, {"se", -1, -1, nil}, {"sak", -1, -1, nil}, {"sek", -1, -1, nil}, {"sam", -1, -1, nil},
-	{"sem", -1, -1, nil}, {"san", -1, -1, nil}, {"sen", -1, -1, nil},
+	{"sa", -1, -1, nil}, {"se", -1, -1, nil}, {"sak", -1, -1, nil}, {"sek", -1, -1, nil}, {"sam", -1, -1, nil}, {"sem", -1, -1, nil}, {"san", -1, -1, nil},
+	{"sen", -1, -1, nil},
 }
 var turkish_a_22 = []among{
 	{"miş", -1, -1, nil}, {"muş", -1, -1, nil}, {"müş", -1, -1, nil}, {"mış", -1, -1, nil},
