@@ -110,25 +110,21 @@ func arabic_Prefix_Step1(e *env) bool {
 			return false
 		}
 		e.replace("أ")
-	} else {
-		if among_var == 2 {
-			if len(e.word) <= 3 {
-				return false
-			}
-			e.replace("آ")
-		} else {
-			if among_var == 3 {
-				if len(e.word) <= 3 {
-					return false
-				}
-				e.replace("ا")
-			} else {
-				if len(e.word) <= 3 {
-					return false
-				}
-				e.replace("إ")
-			}
+	} else if among_var == 2 {
+		if len(e.word) <= 3 {
+			return false
 		}
+		e.replace("آ")
+	} else if among_var == 3 {
+		if len(e.word) <= 3 {
+			return false
+		}
+		e.replace("ا")
+	} else {
+		if len(e.word) <= 3 {
+			return false
+		}
+		e.replace("إ")
 	}
 	return true
 }
@@ -175,20 +171,16 @@ func arabic_Prefix_Step3b_Noun(e *env) bool {
 			return false
 		}
 		e.remove()
-	} else {
-		if among_var == 2 {
-			if len(e.word) <= 3 {
-				return false
-			}
-			e.replace("ب")
-		} else {
-			if among_var == 3 {
-				if len(e.word) <= 3 {
-					return false
-				}
-				e.replace("ك")
-			}
+	} else if among_var == 2 {
+		if len(e.word) <= 3 {
+			return false
 		}
+		e.replace("ب")
+	} else if among_var == 3 {
+		if len(e.word) <= 3 {
+			return false
+		}
+		e.replace("ك")
 	}
 	return true
 }
@@ -205,25 +197,21 @@ func arabic_Prefix_Step3_Verb(e *env) bool {
 			return false
 		}
 		e.replace("ي")
-	} else {
-		if among_var == 2 {
-			if len(e.word) <= 4 {
-				return false
-			}
-			e.replace("ت")
-		} else {
-			if among_var == 3 {
-				if len(e.word) <= 4 {
-					return false
-				}
-				e.replace("ن")
-			} else {
-				if len(e.word) <= 4 {
-					return false
-				}
-				e.replace("أ")
-			}
+	} else if among_var == 2 {
+		if len(e.word) <= 4 {
+			return false
 		}
+		e.replace("ت")
+	} else if among_var == 3 {
+		if len(e.word) <= 4 {
+			return false
+		}
+		e.replace("ن")
+	} else {
+		if len(e.word) <= 4 {
+			return false
+		}
+		e.replace("أ")
 	}
 	return true
 }
@@ -251,18 +239,16 @@ func arabic_Suffix_Noun_Step1a(e *env) bool {
 			return false
 		}
 		e.remove()
-	} else {
-		if among_var == 2 {
-			if len(e.word) < 5 {
-				return false
-			}
-			e.remove()
-		} else {
-			if len(e.word) < 6 {
-				return false
-			}
-			e.remove()
+	} else if among_var == 2 {
+		if len(e.word) < 5 {
+			return false
 		}
+		e.remove()
+	} else {
+		if len(e.word) < 6 {
+			return false
+		}
+		e.remove()
 	}
 	return true
 }
@@ -333,18 +319,16 @@ func arabic_Suffix_Verb_Step1(e *env) bool {
 			return false
 		}
 		e.remove()
-	} else {
-		if among_var == 2 {
-			if len(e.word) < 5 {
-				return false
-			}
-			e.remove()
-		} else {
-			if len(e.word) < 6 {
-				return false
-			}
-			e.remove()
+	} else if among_var == 2 {
+		if len(e.word) < 5 {
+			return false
 		}
+		e.remove()
+	} else {
+		if len(e.word) < 6 {
+			return false
+		}
+		e.remove()
 	}
 	return true
 }
@@ -361,25 +345,21 @@ func arabic_Suffix_Verb_Step2a(e *env) bool {
 			return false
 		}
 		e.remove()
-	} else {
-		if among_var == 2 {
-			if len(e.word) < 5 {
-				return false
-			}
-			e.remove()
-		} else {
-			if among_var == 3 {
-				if len(e.word) <= 5 {
-					return false
-				}
-				e.remove()
-			} else {
-				if len(e.word) < 6 {
-					return false
-				}
-				e.remove()
-			}
+	} else if among_var == 2 {
+		if len(e.word) < 5 {
+			return false
 		}
+		e.remove()
+	} else if among_var == 3 {
+		if len(e.word) <= 5 {
+			return false
+		}
+		e.remove()
+	} else {
+		if len(e.word) < 6 {
+			return false
+		}
+		e.remove()
 	}
 	return true
 }
@@ -425,13 +405,11 @@ func arabic_Suffix_All_alef_maqsura(e *env) bool {
 }
 
 func arabic_stem(e *env) bool {
-	var v_1, v_10, v_11, v_12, v_13, v_14, v_15, v_16, v_2, v_3, v_4, v_5, v_6, v_7, v_8, v_9 int
+	var v_10, v_11, v_12, v_13, v_14, v_15, v_16, v_2, v_3, v_4, v_5, v_6, v_7, v_8, v_9 int
 	e.B_is_noun = true
 	e.B_is_verb = true
 	e.B_is_defined = false
-	v_1 = e.cursor
-	arabic_Checks1(e)
-	e.cursor = v_1
+	e.do(arabic_Checks1)
 	arabic_Normalize_pre(e)
 	e.back = e.cursor
 	e.cursor = e.limit
@@ -456,20 +434,9 @@ func arabic_stem(e *env) bool {
 			if v_5 > 0 {
 				goto lab2_6_17
 			}
-			for {
-				v_7 = e.limit - e.cursor
-				if arabic_Suffix_Verb_Step2a(e) {
-					break
-				}
-				e.cursor = e.limit - v_7
-				if arabic_Suffix_Verb_Step2c(e) {
-					break
-				}
-				e.cursor = e.limit - v_7
-				if !e.previous() {
-					goto lab2_6_17
-				}
-				break
+			v_7 = e.limit - e.cursor
+			if !arabic_Suffix_Verb_Step2a(e) && e.atBack(v_7) && !arabic_Suffix_Verb_Step2c(e) && e.atBack(v_7) && !e.previous() {
+				goto lab2_6_17
 			}
 			break
 		lab2_6_17:
@@ -499,24 +466,9 @@ func arabic_stem(e *env) bool {
 			if e.B_is_defined || !arabic_Suffix_Noun_Step1a(e) {
 				goto lab3_6_81
 			}
-			for {
-				v_10 = e.limit - e.cursor
-				if arabic_Suffix_Noun_Step2a(e) {
-					break
-				}
-				e.cursor = e.limit - v_10
-				if arabic_Suffix_Noun_Step2b(e) {
-					break
-				}
-				e.cursor = e.limit - v_10
-				if arabic_Suffix_Noun_Step2c1(e) {
-					break
-				}
-				e.cursor = e.limit - v_10
-				if !e.previous() {
-					goto lab3_6_81
-				}
-				break
+			v_10 = e.limit - e.cursor
+			if !arabic_Suffix_Noun_Step2a(e) && e.atBack(v_10) && !arabic_Suffix_Noun_Step2b(e) && e.atBack(v_10) && !arabic_Suffix_Noun_Step2c1(e) && e.atBack(v_10) && !e.previous() {
+				goto lab3_6_81
 			}
 			break
 		lab3_6_81:
@@ -524,20 +476,9 @@ func arabic_stem(e *env) bool {
 			if !arabic_Suffix_Noun_Step1b(e) {
 				goto lab3_6_116
 			}
-			for {
-				v_11 = e.limit - e.cursor
-				if arabic_Suffix_Noun_Step2a(e) {
-					break
-				}
-				e.cursor = e.limit - v_11
-				if arabic_Suffix_Noun_Step2b(e) {
-					break
-				}
-				e.cursor = e.limit - v_11
-				if !arabic_Suffix_Noun_Step2c1(e) {
-					goto lab3_6_116
-				}
-				break
+			v_11 = e.limit - e.cursor
+			if !arabic_Suffix_Noun_Step2a(e) && e.atBack(v_11) && !arabic_Suffix_Noun_Step2b(e) && e.atBack(v_11) && !arabic_Suffix_Noun_Step2c1(e) {
+				goto lab3_6_116
 			}
 			break
 		lab3_6_116:
@@ -571,15 +512,11 @@ lab0_6_10:
 	v_13 = e.cursor
 	if !arabic_Prefix_Step1(e) {
 		e.cursor = v_13
-		goto lab1_6_173
 	}
-lab1_6_173:
 	v_14 = e.cursor
 	if !arabic_Prefix_Step2(e) {
 		e.cursor = v_14
-		goto lab1_6_179
 	}
-lab1_6_179:
 	for {
 		v_15 = e.cursor
 		if arabic_Prefix_Step3a_Noun(e) {
@@ -596,9 +533,7 @@ lab1_6_179:
 		v_16 = e.cursor
 		if !arabic_Prefix_Step3_Verb(e) {
 			e.cursor = v_16
-			goto lab1_6_205
 		}
-	lab1_6_205:
 		if !arabic_Prefix_Step4_Verb(e) {
 			goto lab0_6_172
 		}

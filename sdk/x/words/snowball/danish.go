@@ -96,7 +96,7 @@ func danish_consonant_pair(e *env) bool {
 }
 
 func danish_other_suffix(e *env) bool {
-	var among_var, v_1, v_3, v_4 int
+	var among_var, v_1, v_3 int
 	v_1 = e.limit - e.cursor
 	e.ket = e.cursor
 	if e.eqBack("st") && e.braHere() && e.eqBack("ig") {
@@ -118,9 +118,7 @@ func danish_other_suffix(e *env) bool {
 	e.back = v_3
 	if among_var == 1 {
 		e.remove()
-		v_4 = e.limit - e.cursor
-		danish_consonant_pair(e)
-		e.cursor = e.limit - v_4
+		e.doBack(danish_consonant_pair)
 	} else {
 		e.replace("løs")
 	}
@@ -151,24 +149,15 @@ func danish_undouble(e *env) bool {
 }
 
 func danish_stem(e *env) bool {
-	var v_1, v_2, v_3, v_4 int
 	if !danish_mark_regions(e) {
 		return false
 	}
 	e.back = e.cursor
 	e.cursor = e.limit
-	v_1 = e.limit - e.cursor
-	danish_main_suffix(e)
-	e.cursor = e.limit - v_1
-	v_2 = e.limit - e.cursor
-	danish_consonant_pair(e)
-	e.cursor = e.limit - v_2
-	v_3 = e.limit - e.cursor
-	danish_other_suffix(e)
-	e.cursor = e.limit - v_3
-	v_4 = e.limit - e.cursor
-	danish_undouble(e)
-	e.cursor = e.limit - v_4
+	e.doBack(danish_main_suffix)
+	e.doBack(danish_consonant_pair)
+	e.doBack(danish_other_suffix)
+	e.doBack(danish_undouble)
 	e.ket = e.cursor
 	if !e.letterBack('\'') {
 		return false

@@ -14,14 +14,8 @@ func dutch_R2(e *env) bool {
 func dutch_V(e *env) bool {
 	var v_1 int
 	v_1 = e.limit - e.cursor
-	for {
-		if e.inBack(dutch_g_v) {
-			break
-		}
-		if !e.eqBack("ij") {
-			return false
-		}
-		break
+	if !e.inBack(dutch_g_v) && !e.eqBack("ij") {
+		return false
 	}
 	e.cursor = e.limit - v_1
 	return true
@@ -30,17 +24,8 @@ func dutch_V(e *env) bool {
 func dutch_VX(e *env) bool {
 	var v_1 int
 	v_1 = e.limit - e.cursor
-	if !e.previous() {
+	if !e.previous() || !e.inBack(dutch_g_v) && !e.eqBack("ij") {
 		return false
-	}
-	for {
-		if e.inBack(dutch_g_v) {
-			break
-		}
-		if !e.eqBack("ij") {
-			return false
-		}
-		break
 	}
 	e.cursor = e.limit - v_1
 	return true
@@ -70,62 +55,40 @@ func dutch_lengthen_V(e *env) bool {
 	e.bra = e.cursor
 	if among_var == 1 {
 		v_2 = e.limit - e.cursor
-		for {
-			if e.outBack(dutch_g_AEIOU) {
-				break
-			}
-			if e.cursor > e.back {
-				goto lab0_15_1
-			}
-			break
+		if !e.outBack(dutch_g_AEIOU) && e.cursor > e.back {
+			goto lab0_15_1
 		}
 		e.cursor = e.limit - v_2
 		S_ch = e.slice()
 		c = e.cursor
 		e.insert(e.cursor, e.cursor, S_ch)
 		e.cursor = c
-	} else {
-		if among_var == 2 {
-			v_3 = e.limit - e.cursor
-			for {
-				if e.outBack(dutch_g_AEIOU) {
-					break
-				}
-				if e.cursor > e.back {
-					goto lab0_15_1
-				}
-				break
-			}
-			v_4 = e.limit - e.cursor
-			for {
-				if e.inBack(dutch_g_AIOU) {
-					break
-				}
-				if !e.inBack(dutch_g_E) || e.cursor > e.back {
-					goto lab1_15_43
-				}
-				break
-			}
+	} else if among_var == 2 {
+		v_3 = e.limit - e.cursor
+		if !e.outBack(dutch_g_AEIOU) && e.cursor > e.back {
 			goto lab0_15_1
-		lab1_15_43:
-			e.cursor = e.limit - v_4
-			v_5 = e.limit - e.cursor
-			if e.previous() && e.inBack(dutch_g_AIOU) && e.outBack(dutch_g_AEIOU) {
-				goto lab0_15_1
-			}
-			e.cursor = e.limit - v_5
-			e.cursor = e.limit - v_3
-			S_ch = e.slice()
-			c = e.cursor
-			e.insert(e.cursor, e.cursor, S_ch)
-			e.cursor = c
-		} else {
-			if among_var == 3 {
-				e.replace("eëe")
-			} else {
-				e.replace("iee")
-			}
 		}
+		v_4 = e.limit - e.cursor
+		if !e.inBack(dutch_g_AIOU) && (!e.inBack(dutch_g_E) || e.cursor > e.back) {
+			goto lab1_15_43
+		}
+		goto lab0_15_1
+	lab1_15_43:
+		e.cursor = e.limit - v_4
+		v_5 = e.limit - e.cursor
+		if e.previous() && e.inBack(dutch_g_AIOU) && e.outBack(dutch_g_AEIOU) {
+			goto lab0_15_1
+		}
+		e.cursor = e.limit - v_5
+		e.cursor = e.limit - v_3
+		S_ch = e.slice()
+		c = e.cursor
+		e.insert(e.cursor, e.cursor, S_ch)
+		e.cursor = c
+	} else if among_var == 3 {
+		e.replace("eëe")
+	} else {
+		e.replace("iee")
 	}
 lab0_15_1:
 	e.cursor = e.limit - v_1
@@ -141,115 +104,94 @@ func dutch_Step_1(e *env) bool {
 	e.bra = e.cursor
 	if among_var == 1 {
 		e.remove()
-	} else {
-		if among_var == 2 {
-			if !dutch_R1(e) {
+	} else if among_var == 2 {
+		if !dutch_R1(e) {
+			return false
+		}
+		v_1 = e.limit - e.cursor
+		if e.letterBack('t') && dutch_R1(e) {
+			return false
+		}
+		e.cursor = e.limit - v_1
+		if !dutch_C(e) {
+			return false
+		}
+		e.remove()
+	} else if among_var == 3 {
+		if !dutch_R1(e) {
+			return false
+		}
+		e.replace("ie")
+	} else if among_var == 4 {
+		for {
+			v_2 = e.limit - e.cursor
+			v_3 = e.limit - e.cursor
+			if e.eqBack("ar") && dutch_R1(e) && dutch_C(e) {
+				e.cursor = e.limit - v_3
+				e.remove()
+				dutch_lengthen_V(e)
+				break
+			}
+			e.cursor = e.limit - v_2
+			v_4 = e.limit - e.cursor
+			if e.eqBack("er") && dutch_R1(e) && dutch_C(e) {
+				e.cursor = e.limit - v_4
+				e.remove()
+				break
+			}
+			e.cursor = e.limit - v_2
+			if !dutch_R1(e) || !dutch_C(e) {
 				return false
 			}
-			v_1 = e.limit - e.cursor
-			if e.letterBack('t') && dutch_R1(e) {
-				return false
+			e.replace("e")
+			break
+		}
+	} else if among_var == 5 {
+		if !dutch_R1(e) {
+			return false
+		}
+		e.replace("é")
+	} else if among_var == 6 {
+		if !dutch_R1(e) || !dutch_V(e) {
+			return false
+		}
+		e.replace("au")
+	} else if among_var == 7 {
+		for {
+			v_5 = e.limit - e.cursor
+			if e.eqBack("hed") && dutch_R1(e) {
+				e.bra = e.cursor
+				e.replace("heid")
+				break
 			}
-			e.cursor = e.limit - v_1
-			if !dutch_C(e) {
+			e.cursor = e.limit - v_5
+			if e.eqBack("nd") {
+				e.remove()
+				break
+			}
+			e.cursor = e.limit - v_5
+			if e.letterBack('d') && dutch_R1(e) && dutch_C(e) {
+				e.bra = e.cursor
+				e.remove()
+				break
+			}
+			e.cursor = e.limit - v_5
+			if !e.letterBack('i') && !e.letterBack('j') || !dutch_V(e) {
+				goto lab0_11_130
+			}
+			e.remove()
+			break
+		lab0_11_130:
+			e.cursor = e.limit - v_5
+			if !dutch_R1(e) || !dutch_C(e) {
 				return false
 			}
 			e.remove()
-		} else {
-			if among_var == 3 {
-				if !dutch_R1(e) {
-					return false
-				}
-				e.replace("ie")
-			} else {
-				if among_var == 4 {
-					for {
-						v_2 = e.limit - e.cursor
-						v_3 = e.limit - e.cursor
-						if e.eqBack("ar") && dutch_R1(e) && dutch_C(e) {
-							e.cursor = e.limit - v_3
-							e.remove()
-							dutch_lengthen_V(e)
-							break
-						}
-						e.cursor = e.limit - v_2
-						v_4 = e.limit - e.cursor
-						if e.eqBack("er") && dutch_R1(e) && dutch_C(e) {
-							e.cursor = e.limit - v_4
-							e.remove()
-							break
-						}
-						e.cursor = e.limit - v_2
-						if !dutch_R1(e) || !dutch_C(e) {
-							return false
-						}
-						e.replace("e")
-						break
-					}
-				} else {
-					if among_var == 5 {
-						if !dutch_R1(e) {
-							return false
-						}
-						e.replace("é")
-					} else {
-						if among_var == 6 {
-							if !dutch_R1(e) || !dutch_V(e) {
-								return false
-							}
-							e.replace("au")
-						} else {
-							if among_var == 7 {
-								for {
-									v_5 = e.limit - e.cursor
-									if e.eqBack("hed") && dutch_R1(e) {
-										e.bra = e.cursor
-										e.replace("heid")
-										break
-									}
-									e.cursor = e.limit - v_5
-									if e.eqBack("nd") {
-										e.remove()
-										break
-									}
-									e.cursor = e.limit - v_5
-									if e.letterBack('d') && dutch_R1(e) && dutch_C(e) {
-										e.bra = e.cursor
-										e.remove()
-										break
-									}
-									e.cursor = e.limit - v_5
-									for {
-										if e.letterBack('i') {
-											break
-										}
-										if !e.letterBack('j') {
-											goto lab0_11_130
-										}
-										break
-									}
-									if !dutch_V(e) {
-										goto lab0_11_130
-									}
-									e.remove()
-									break
-								lab0_11_130:
-									e.cursor = e.limit - v_5
-									if !dutch_R1(e) || !dutch_C(e) {
-										return false
-									}
-									e.remove()
-									dutch_lengthen_V(e)
-									break
-								}
-							} else {
-								e.replace("nd")
-							}
-						}
-					}
-				}
-			}
+			dutch_lengthen_V(e)
+			break
 		}
+	} else {
+		e.replace("nd")
 	}
 	return true
 }
@@ -310,78 +252,60 @@ func dutch_Step_2(e *env) bool {
 			e.remove()
 			break
 		}
-	} else {
-		if among_var == 2 {
-			if !dutch_R1(e) {
-				return false
-			}
-			e.replace("g")
-		} else {
-			if among_var == 3 {
-				if !dutch_R1(e) {
-					return false
-				}
-				e.replace("lijk")
-			} else {
-				if among_var == 4 {
-					if !dutch_R1(e) {
-						return false
-					}
-					e.replace("isch")
-				} else {
-					if among_var == 5 {
-						if !dutch_R1(e) || !dutch_C(e) {
-							return false
-						}
-						e.remove()
-					} else {
-						if among_var == 6 {
-							if !dutch_R1(e) {
-								return false
-							}
-							e.replace("t")
-						} else {
-							if among_var == 7 {
-								if !dutch_R1(e) {
-									return false
-								}
-								e.replace("s")
-							} else {
-								if among_var == 8 {
-									if !dutch_R1(e) {
-										return false
-									}
-									e.replace("r")
-								} else {
-									if among_var == 9 {
-										if !dutch_R1(e) {
-											return false
-										}
-										e.remove()
-										e.insert(e.cursor, e.cursor, "l")
-										dutch_lengthen_V(e)
-									} else {
-										if among_var == 10 {
-											if !dutch_R1(e) || !dutch_C(e) {
-												return false
-											}
-											e.remove()
-											e.insert(e.cursor, e.cursor, "en")
-											dutch_lengthen_V(e)
-										} else {
-											if !dutch_R1(e) || !dutch_C(e) {
-												return false
-											}
-											e.replace("ief")
-										}
-									}
-								}
-							}
-						}
-					}
-				}
-			}
+	} else if among_var == 2 {
+		if !dutch_R1(e) {
+			return false
 		}
+		e.replace("g")
+	} else if among_var == 3 {
+		if !dutch_R1(e) {
+			return false
+		}
+		e.replace("lijk")
+	} else if among_var == 4 {
+		if !dutch_R1(e) {
+			return false
+		}
+		e.replace("isch")
+	} else if among_var == 5 {
+		if !dutch_R1(e) || !dutch_C(e) {
+			return false
+		}
+		e.remove()
+	} else if among_var == 6 {
+		if !dutch_R1(e) {
+			return false
+		}
+		e.replace("t")
+	} else if among_var == 7 {
+		if !dutch_R1(e) {
+			return false
+		}
+		e.replace("s")
+	} else if among_var == 8 {
+		if !dutch_R1(e) {
+			return false
+		}
+		e.replace("r")
+	} else if among_var == 9 {
+		if !dutch_R1(e) {
+			return false
+		}
+		e.remove()
+		e.insert(e.cursor, e.cursor, "l")
+		dutch_lengthen_V(e)
+	} else if among_var == 10 {
+		if !dutch_R1(e) || !dutch_C(e) {
+			return false
+		}
+		e.remove()
+		e.insert(e.cursor, e.cursor, "en")
+		dutch_lengthen_V(e)
+	} else {
+		if !dutch_R1(e) || !dutch_C(e) {
+			return false
+		}
+		e.replace("ief")
 	}
 	return true
 }
@@ -398,79 +322,63 @@ func dutch_Step_3(e *env) bool {
 			return false
 		}
 		e.replace("eer")
-	} else {
-		if among_var == 2 {
+	} else if among_var == 2 {
+		if !dutch_R1(e) {
+			return false
+		}
+		e.remove()
+		dutch_lengthen_V(e)
+	} else if among_var == 3 {
+		if !dutch_R1(e) {
+			return false
+		}
+		e.remove()
+	} else if among_var == 4 {
+		e.replace("r")
+	} else if among_var == 5 {
+		for {
+			v_1 = e.limit - e.cursor
+			if e.eqBack("ild") {
+				e.replace("er")
+				break
+			}
+			e.cursor = e.limit - v_1
 			if !dutch_R1(e) {
 				return false
 			}
 			e.remove()
 			dutch_lengthen_V(e)
-		} else {
-			if among_var == 3 {
-				if !dutch_R1(e) {
-					return false
-				}
-				e.remove()
-			} else {
-				if among_var == 4 {
-					e.replace("r")
-				} else {
-					if among_var == 5 {
-						for {
-							v_1 = e.limit - e.cursor
-							if e.eqBack("ild") {
-								e.replace("er")
-								break
-							}
-							e.cursor = e.limit - v_1
-							if !dutch_R1(e) {
-								return false
-							}
-							e.remove()
-							dutch_lengthen_V(e)
-							break
-						}
-					} else {
-						if among_var == 6 {
-							if !dutch_R1(e) || !dutch_C(e) {
-								return false
-							}
-							e.replace("aar")
-						} else {
-							if among_var == 7 {
-								if !dutch_R2(e) {
-									return false
-								}
-								e.remove()
-								e.insert(e.cursor, e.cursor, "f")
-								dutch_lengthen_V(e)
-							} else {
-								if among_var == 8 {
-									if !dutch_R2(e) {
-										return false
-									}
-									e.remove()
-									e.insert(e.cursor, e.cursor, "g")
-									dutch_lengthen_V(e)
-								} else {
-									if among_var == 9 {
-										if !dutch_R1(e) || !dutch_C(e) {
-											return false
-										}
-										e.replace("t")
-									} else {
-										if !dutch_R1(e) || !dutch_C(e) {
-											return false
-										}
-										e.replace("d")
-									}
-								}
-							}
-						}
-					}
-				}
-			}
+			break
 		}
+	} else if among_var == 6 {
+		if !dutch_R1(e) || !dutch_C(e) {
+			return false
+		}
+		e.replace("aar")
+	} else if among_var == 7 {
+		if !dutch_R2(e) {
+			return false
+		}
+		e.remove()
+		e.insert(e.cursor, e.cursor, "f")
+		dutch_lengthen_V(e)
+	} else if among_var == 8 {
+		if !dutch_R2(e) {
+			return false
+		}
+		e.remove()
+		e.insert(e.cursor, e.cursor, "g")
+		dutch_lengthen_V(e)
+	} else if among_var == 9 {
+		if !dutch_R1(e) || !dutch_C(e) {
+			return false
+		}
+		e.replace("t")
+	} else {
+		if !dutch_R1(e) || !dutch_C(e) {
+			return false
+		}
+		e.replace("d")
 	}
 	return true
 }
@@ -489,61 +397,47 @@ func dutch_Step_4(e *env) bool {
 				goto lab0_11_2
 			}
 			e.replace("ie")
-		} else {
-			if among_var == 2 {
-				if !dutch_R1(e) {
-					goto lab0_11_2
-				}
-				e.replace("eer")
-			} else {
-				if among_var == 3 {
-					if !dutch_R1(e) {
-						goto lab0_11_2
-					}
-					e.remove()
-				} else {
-					if among_var == 4 {
-						if !dutch_R1(e) || !dutch_V(e) {
-							goto lab0_11_2
-						}
-						e.replace("n")
-					} else {
-						if among_var == 5 {
-							if !dutch_R1(e) || !dutch_V(e) {
-								goto lab0_11_2
-							}
-							e.replace("l")
-						} else {
-							if among_var == 6 {
-								if !dutch_R1(e) || !dutch_V(e) {
-									goto lab0_11_2
-								}
-								e.replace("r")
-							} else {
-								if among_var == 7 {
-									if !dutch_R1(e) {
-										goto lab0_11_2
-									}
-									e.replace("teer")
-								} else {
-									if among_var == 8 {
-										if !dutch_R1(e) {
-											goto lab0_11_2
-										}
-										e.replace("lijk")
-									} else {
-										if !dutch_R1(e) || !dutch_C(e) {
-											goto lab0_11_2
-										}
-										e.remove()
-										dutch_lengthen_V(e)
-									}
-								}
-							}
-						}
-					}
-				}
+		} else if among_var == 2 {
+			if !dutch_R1(e) {
+				goto lab0_11_2
 			}
+			e.replace("eer")
+		} else if among_var == 3 {
+			if !dutch_R1(e) {
+				goto lab0_11_2
+			}
+			e.remove()
+		} else if among_var == 4 {
+			if !dutch_R1(e) || !dutch_V(e) {
+				goto lab0_11_2
+			}
+			e.replace("n")
+		} else if among_var == 5 {
+			if !dutch_R1(e) || !dutch_V(e) {
+				goto lab0_11_2
+			}
+			e.replace("l")
+		} else if among_var == 6 {
+			if !dutch_R1(e) || !dutch_V(e) {
+				goto lab0_11_2
+			}
+			e.replace("r")
+		} else if among_var == 7 {
+			if !dutch_R1(e) {
+				goto lab0_11_2
+			}
+			e.replace("teer")
+		} else if among_var == 8 {
+			if !dutch_R1(e) {
+				goto lab0_11_2
+			}
+			e.replace("lijk")
+		} else {
+			if !dutch_R1(e) || !dutch_C(e) {
+				goto lab0_11_2
+			}
+			e.remove()
+			dutch_lengthen_V(e)
 		}
 		break
 	lab0_11_2:
@@ -587,85 +481,49 @@ func dutch_Step_6(e *env) bool {
 	e.bra = e.cursor
 	if among_var == 1 {
 		e.replace("b")
-	} else {
-		if among_var == 2 {
-			e.replace("c")
-		} else {
-			if among_var == 3 {
-				e.replace("d")
-			} else {
-				if among_var == 4 {
-					e.replace("f")
-				} else {
-					if among_var == 5 {
-						e.replace("g")
-					} else {
-						if among_var == 6 {
-							e.replace("h")
-						} else {
-							if among_var == 7 {
-								e.replace("j")
-							} else {
-								if among_var == 8 {
-									e.replace("k")
-								} else {
-									if among_var == 9 {
-										e.replace("l")
-									} else {
-										if among_var == 10 {
-											e.replace("m")
-										} else {
-											if among_var == 11 {
-												v_1 = e.limit - e.cursor
-												if e.letterBack('i') && e.cursor <= e.back {
-													return false
-												}
-												e.cursor = e.limit - v_1
-												e.replace("n")
-											} else {
-												if among_var == 12 {
-													e.replace("p")
-												} else {
-													if among_var == 13 {
-														e.replace("q")
-													} else {
-														if among_var == 14 {
-															e.replace("r")
-														} else {
-															if among_var == 15 {
-																e.replace("s")
-															} else {
-																if among_var == 16 {
-																	e.replace("t")
-																} else {
-																	if among_var == 17 {
-																		e.replace("v")
-																	} else {
-																		if among_var == 18 {
-																			e.replace("w")
-																		} else {
-																			if among_var == 19 {
-																				e.replace("x")
-																			} else {
-																				e.replace("z")
-																			}
-																		}
-																	}
-																}
-															}
-														}
-													}
-												}
-											}
-										}
-									}
-								}
-							}
-						}
-					}
-				}
-			}
+	} else if among_var == 2 {
+		e.replace("c")
+	} else if among_var == 3 {
+		e.replace("d")
+	} else if among_var == 4 {
+		e.replace("f")
+	} else if among_var == 5 {
+		e.replace("g")
+	} else if among_var == 6 {
+		e.replace("h")
+	} else if among_var == 7 {
+		e.replace("j")
+	} else if among_var == 8 {
+		e.replace("k")
+	} else if among_var == 9 {
+		e.replace("l")
+	} else if among_var == 10 {
+		e.replace("m")
+	} else if among_var == 11 {
+		v_1 = e.limit - e.cursor
+		if e.letterBack('i') && e.cursor <= e.back {
+			return false
 		}
+		e.cursor = e.limit - v_1
+		e.replace("n")
+	} else if among_var == 12 {
+		e.replace("p")
+	} else if among_var == 13 {
+		e.replace("q")
+	} else if among_var == 14 {
+		e.replace("r")
+	} else if among_var == 15 {
+		e.replace("s")
+	} else if among_var == 16 {
+		e.replace("t")
+	} else if among_var == 17 {
+		e.replace("v")
+	} else if among_var == 18 {
+		e.replace("w")
+	} else if among_var == 19 {
+		e.replace("x")
+	} else {
+		e.replace("z")
 	}
 	return true
 }
@@ -728,14 +586,8 @@ func dutch_Lose_prefix(e *env) bool {
 	v_2 = e.cursor
 	for {
 		v_3 = e.cursor
-		for {
-			if e.eq("ij") {
-				break
-			}
-			if !e.in(dutch_g_v) {
-				goto lab0_16_14
-			}
-			break
+		if !e.eq("ij") && !e.in(dutch_g_v) {
+			goto lab0_16_14
 		}
 		break
 	lab0_16_14:
@@ -746,14 +598,8 @@ func dutch_Lose_prefix(e *env) bool {
 	}
 	for {
 		v_4 = e.cursor
-		for {
-			if e.eq("ij") {
-				break
-			}
-			if !e.in(dutch_g_v) {
-				goto lab0_16_35
-			}
-			break
+		if !e.eq("ij") && !e.in(dutch_g_v) {
+			goto lab0_16_35
 		}
 		continue
 	lab0_16_35:
@@ -806,14 +652,8 @@ func dutch_Lose_infix(e *env) bool {
 	v_2 = e.cursor
 	for {
 		v_3 = e.cursor
-		for {
-			if e.eq("ij") {
-				break
-			}
-			if !e.in(dutch_g_v) {
-				goto lab0_15_26
-			}
-			break
+		if !e.eq("ij") && !e.in(dutch_g_v) {
+			goto lab0_15_26
 		}
 		break
 	lab0_15_26:
@@ -824,14 +664,8 @@ func dutch_Lose_infix(e *env) bool {
 	}
 	for {
 		v_4 = e.cursor
-		for {
-			if e.eq("ij") {
-				break
-			}
-			if !e.in(dutch_g_v) {
-				goto lab0_15_47
-			}
-			break
+		if !e.eq("ij") && !e.in(dutch_g_v) {
+			goto lab0_15_47
 		}
 		continue
 	lab0_15_47:
@@ -870,14 +704,8 @@ func dutch_measure(e *env) bool {
 	v_2 = 1
 	for {
 		v_3 = e.cursor
-		for {
-			if e.eq("ij") {
-				break
-			}
-			if !e.in(dutch_g_v) {
-				goto lab1_12_14
-			}
-			break
+		if !e.eq("ij") && !e.in(dutch_g_v) {
+			goto lab1_12_14
 		}
 		v_2 -= 1
 		continue
@@ -898,14 +726,8 @@ func dutch_measure(e *env) bool {
 	v_4 = 1
 	for {
 		v_5 = e.cursor
-		for {
-			if e.eq("ij") {
-				break
-			}
-			if !e.in(dutch_g_v) {
-				goto lab1_12_49
-			}
-			break
+		if !e.eq("ij") && !e.in(dutch_g_v) {
+			goto lab1_12_49
 		}
 		v_4 -= 1
 		continue
@@ -961,14 +783,11 @@ func dutch_stem(e *env) bool {
 	e.back = e.cursor
 	e.cursor = e.limit
 	v_7 = e.limit - e.cursor
-	if !e.B_GE_removed {
-		goto lab0_6_46
+	if e.B_GE_removed {
+		B_stemmed = true
+		if !dutch_Step_1c(e) {
+		}
 	}
-	B_stemmed = true
-	if !dutch_Step_1c(e) {
-		goto lab0_6_46
-	}
-lab0_6_46:
 	e.cursor = e.limit - v_7
 	e.cursor = e.back
 	e.B_GE_removed = false
@@ -982,14 +801,11 @@ lab0_6_46:
 	e.back = e.cursor
 	e.cursor = e.limit
 	v_10 = e.limit - e.cursor
-	if !e.B_GE_removed {
-		goto lab0_6_69
+	if e.B_GE_removed {
+		B_stemmed = true
+		if !dutch_Step_1c(e) {
+		}
 	}
-	B_stemmed = true
-	if !dutch_Step_1c(e) {
-		goto lab0_6_69
-	}
-lab0_6_69:
 	e.cursor = e.limit - v_10
 	e.cursor = e.back
 	e.back = e.cursor
@@ -1000,7 +816,7 @@ lab0_6_69:
 	}
 	e.cursor = e.limit - v_11
 	v_12 = e.limit - e.cursor
-	if B_stemmed && dutch_Step_6(e) {
+	if !B_stemmed || !dutch_Step_6(e) {
 	}
 	e.cursor = e.limit - v_12
 	e.cursor = e.back

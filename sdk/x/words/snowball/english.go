@@ -129,28 +129,24 @@ lab0_12_1:
 	e.bra = e.cursor
 	if among_var == 1 {
 		e.replace("ss")
-	} else {
-		if among_var == 2 {
-			for {
-				v_2 = e.limit - e.cursor
-				if e.cursor-2 >= e.back {
-					e.cursor -= 2
-					e.replace("i")
-					break
-				}
-				e.cursor = e.limit - v_2
-				e.replace("ie")
+	} else if among_var == 2 {
+		for {
+			v_2 = e.limit - e.cursor
+			if e.cursor-2 >= e.back {
+				e.cursor -= 2
+				e.replace("i")
 				break
 			}
-		} else {
-			if among_var == 3 {
-				if !e.previous() || !e.goOutBack(english_g_v) {
-					return false
-				}
-				e.cursor -= 1
-				e.remove()
-			}
+			e.cursor = e.limit - v_2
+			e.replace("ie")
+			break
 		}
+	} else if among_var == 3 {
+		if !e.previous() || !e.goOutBack(english_g_v) {
+			return false
+		}
+		e.cursor -= 1
+		e.remove()
 	}
 	return true
 }
@@ -176,28 +172,22 @@ func english_Step_1b(e *env) bool {
 				}
 			}
 			e.cursor = e.limit - v_2
-		} else {
-			if among_var == 2 {
+		} else if among_var == 2 {
+			goto lab0_12_5
+		} else if among_var == 3 {
+			if among_var = e.findBack(english_a_4); among_var == 0 {
 				goto lab0_12_5
-			} else {
-				if among_var == 3 {
-					if among_var = e.findBack(english_a_4); among_var == 0 {
-						goto lab0_12_5
-					}
-					if among_var == 1 {
-						v_4 = e.limit - e.cursor
-						if !e.outBack(english_g_v) || e.cursor > e.back {
-							goto lab0_12_5
-						}
-						e.cursor = e.limit - v_4
-						e.bra = e.cursor
-						e.replace("ie")
-					} else {
-						if e.cursor > e.back {
-							goto lab0_12_5
-						}
-					}
+			}
+			if among_var == 1 {
+				v_4 = e.limit - e.cursor
+				if !e.outBack(english_g_v) || e.cursor > e.back {
+					goto lab0_12_5
 				}
+				e.cursor = e.limit - v_4
+				e.bra = e.cursor
+				e.replace("ie")
+			} else if e.cursor > e.back {
+				goto lab0_12_5
 			}
 		}
 		break
@@ -217,25 +207,23 @@ func english_Step_1b(e *env) bool {
 		if among_var == 1 {
 			e.replace("e")
 			return false
-		} else {
-			if among_var == 2 {
-				v_7 = e.limit - e.cursor
-				if e.inBack(english_g_aeo) && e.cursor <= e.back {
-					return false
-				}
-				e.cursor = e.limit - v_7
-			} else {
-				if e.cursor != e.I_p1 {
-					return false
-				}
-				v_8 = e.limit - e.cursor
-				if !english_shortv(e) {
-					return false
-				}
-				e.cursor = e.limit - v_8
-				e.replace("e")
+		} else if among_var == 2 {
+			v_7 = e.limit - e.cursor
+			if e.inBack(english_g_aeo) && e.cursor <= e.back {
 				return false
 			}
+			e.cursor = e.limit - v_7
+		} else {
+			if e.cursor != e.I_p1 {
+				return false
+			}
+			v_8 = e.limit - e.cursor
+			if !english_shortv(e) {
+				return false
+			}
+			e.cursor = e.limit - v_8
+			e.replace("e")
+			return false
 		}
 		e.cursor = e.limit - v_6
 		e.ket = e.cursor
@@ -251,17 +239,7 @@ func english_Step_1b(e *env) bool {
 
 func english_Step_1c(e *env) bool {
 	e.ket = e.cursor
-	for {
-		if e.letterBack('y') {
-			break
-		}
-		if !e.letterBack('Y') {
-			return false
-		}
-		break
-	}
-	e.bra = e.cursor
-	if !e.outBack(english_g_v) || e.cursor <= e.back {
+	if !e.letterBack('y') && !e.letterBack('Y') || !e.braHere() || !e.outBack(english_g_v) || e.cursor <= e.back {
 		return false
 	}
 	e.replace("i")
@@ -280,70 +258,42 @@ func english_Step_2(e *env) bool {
 	}
 	if among_var == 1 {
 		e.replace("tion")
-	} else {
-		if among_var == 2 {
-			e.replace("ence")
-		} else {
-			if among_var == 3 {
-				e.replace("ance")
-			} else {
-				if among_var == 4 {
-					e.replace("able")
-				} else {
-					if among_var == 5 {
-						e.replace("ent")
-					} else {
-						if among_var == 6 {
-							e.replace("ize")
-						} else {
-							if among_var == 7 {
-								e.replace("ate")
-							} else {
-								if among_var == 8 {
-									e.replace("al")
-								} else {
-									if among_var == 9 {
-										e.replace("ful")
-									} else {
-										if among_var == 10 {
-											e.replace("ous")
-										} else {
-											if among_var == 11 {
-												e.replace("ive")
-											} else {
-												if among_var == 12 {
-													e.replace("ble")
-												} else {
-													if among_var == 13 {
-														e.replace("og")
-													} else {
-														if among_var == 14 {
-															if !e.letterBack('l') {
-																return false
-															}
-															e.replace("og")
-														} else {
-															if among_var == 15 {
-																e.replace("less")
-															} else {
-																if !e.inBack(english_g_valid_LI) {
-																	return false
-																}
-																e.remove()
-															}
-														}
-													}
-												}
-											}
-										}
-									}
-								}
-							}
-						}
-					}
-				}
-			}
+	} else if among_var == 2 {
+		e.replace("ence")
+	} else if among_var == 3 {
+		e.replace("ance")
+	} else if among_var == 4 {
+		e.replace("able")
+	} else if among_var == 5 {
+		e.replace("ent")
+	} else if among_var == 6 {
+		e.replace("ize")
+	} else if among_var == 7 {
+		e.replace("ate")
+	} else if among_var == 8 {
+		e.replace("al")
+	} else if among_var == 9 {
+		e.replace("ful")
+	} else if among_var == 10 {
+		e.replace("ous")
+	} else if among_var == 11 {
+		e.replace("ive")
+	} else if among_var == 12 {
+		e.replace("ble")
+	} else if among_var == 13 {
+		e.replace("og")
+	} else if among_var == 14 {
+		if !e.letterBack('l') {
+			return false
 		}
+		e.replace("og")
+	} else if among_var == 15 {
+		e.replace("less")
+	} else {
+		if !e.inBack(english_g_valid_LI) {
+			return false
+		}
+		e.remove()
 	}
 	return true
 }
@@ -360,27 +310,19 @@ func english_Step_3(e *env) bool {
 	}
 	if among_var == 1 {
 		e.replace("tion")
+	} else if among_var == 2 {
+		e.replace("ate")
+	} else if among_var == 3 {
+		e.replace("al")
+	} else if among_var == 4 {
+		e.replace("ic")
+	} else if among_var == 5 {
+		e.remove()
 	} else {
-		if among_var == 2 {
-			e.replace("ate")
-		} else {
-			if among_var == 3 {
-				e.replace("al")
-			} else {
-				if among_var == 4 {
-					e.replace("ic")
-				} else {
-					if among_var == 5 {
-						e.remove()
-					} else {
-						if !english_R2(e) {
-							return false
-						}
-						e.remove()
-					}
-				}
-			}
+		if !english_R2(e) {
+			return false
 		}
+		e.remove()
 	}
 	return true
 }
@@ -398,14 +340,8 @@ func english_Step_4(e *env) bool {
 	if among_var == 1 {
 		e.remove()
 	} else {
-		for {
-			if e.letterBack('s') {
-				break
-			}
-			if !e.letterBack('t') {
-				return false
-			}
-			break
+		if !e.letterBack('s') && !e.letterBack('t') {
+			return false
 		}
 		e.remove()
 	}
@@ -490,7 +426,7 @@ func english_postlude(e *env) bool {
 }
 
 func english_stem(e *env) bool {
-	var v_1, v_2, v_3, v_4, v_5, v_6, v_7, v_8, v_9 int
+	var v_1 int
 	for {
 		v_1 = e.cursor
 		if english_exception1(e) {
@@ -508,31 +444,15 @@ func english_stem(e *env) bool {
 		english_mark_regions(e)
 		e.back = e.cursor
 		e.cursor = e.limit
-		v_2 = e.limit - e.cursor
-		english_Step_1a(e)
-		e.cursor = e.limit - v_2
-		v_3 = e.limit - e.cursor
-		english_Step_1b(e)
-		e.cursor = e.limit - v_3
-		v_4 = e.limit - e.cursor
-		english_Step_1c(e)
-		e.cursor = e.limit - v_4
-		v_5 = e.limit - e.cursor
-		english_Step_2(e)
-		e.cursor = e.limit - v_5
-		v_6 = e.limit - e.cursor
-		english_Step_3(e)
-		e.cursor = e.limit - v_6
-		v_7 = e.limit - e.cursor
-		english_Step_4(e)
-		e.cursor = e.limit - v_7
-		v_8 = e.limit - e.cursor
-		english_Step_5(e)
-		e.cursor = e.limit - v_8
+		e.doBack(english_Step_1a)
+		e.doBack(english_Step_1b)
+		e.doBack(english_Step_1c)
+		e.doBack(english_Step_2)
+		e.doBack(english_Step_3)
+		e.doBack(english_Step_4)
+		e.doBack(english_Step_5)
 		e.cursor = e.back
-		v_9 = e.cursor
-		english_postlude(e)
-		e.cursor = v_9
+		e.do(english_postlude)
 		break
 	}
 	return true

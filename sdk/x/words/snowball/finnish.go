@@ -46,10 +46,8 @@ func finnish_particle_etc(e *env) bool {
 		if !e.inBack(finnish_g_particle_end) {
 			return false
 		}
-	} else {
-		if e.I_p2 > e.cursor {
-			return false
-		}
+	} else if e.I_p2 > e.cursor {
+		return false
 	}
 	e.remove()
 	return true
@@ -75,39 +73,31 @@ func finnish_possessive(e *env) bool {
 			return false
 		}
 		e.remove()
-	} else {
-		if among_var == 2 {
-			e.remove()
-			e.ket = e.cursor
-			if !e.eqBack("kse") {
-				return false
-			}
-			e.bra = e.cursor
-			e.replace("ksi")
-		} else {
-			if among_var == 3 {
-				e.remove()
-			} else {
-				if among_var == 4 {
-					if e.findBack(finnish_a_1) == 0 {
-						return false
-					}
-					e.remove()
-				} else {
-					if among_var == 5 {
-						if e.findBack(finnish_a_2) == 0 {
-							return false
-						}
-						e.remove()
-					} else {
-						if e.findBack(finnish_a_3) == 0 {
-							return false
-						}
-						e.remove()
-					}
-				}
-			}
+	} else if among_var == 2 {
+		e.remove()
+		e.ket = e.cursor
+		if !e.eqBack("kse") {
+			return false
 		}
+		e.bra = e.cursor
+		e.replace("ksi")
+	} else if among_var == 3 {
+		e.remove()
+	} else if among_var == 4 {
+		if e.findBack(finnish_a_1) == 0 {
+			return false
+		}
+		e.remove()
+	} else if among_var == 5 {
+		if e.findBack(finnish_a_2) == 0 {
+			return false
+		}
+		e.remove()
+	} else {
+		if e.findBack(finnish_a_3) == 0 {
+			return false
+		}
+		e.remove()
 	}
 	return true
 }
@@ -121,79 +111,43 @@ func finnish_VI(e *env) bool {
 }
 
 func finnish_A(e *env) bool {
-	for {
-		if e.letterBack('a') {
-			break
-		}
-		if !e.letterBack('\'') {
-			return false
-		}
-		break
+	if !e.letterBack('a') && !e.letterBack('\'') {
+		return false
 	}
 	return true
 }
 
 func finnish_E(e *env) bool {
-	for {
-		if e.letterBack('e') {
-			break
-		}
-		if !e.letterBack('\'') {
-			return false
-		}
-		break
+	if !e.letterBack('e') && !e.letterBack('\'') {
+		return false
 	}
 	return true
 }
 
 func finnish_I(e *env) bool {
-	for {
-		if e.letterBack('i') {
-			break
-		}
-		if !e.letterBack('\'') {
-			return false
-		}
-		break
+	if !e.letterBack('i') && !e.letterBack('\'') {
+		return false
 	}
 	return true
 }
 
 func finnish_O(e *env) bool {
-	for {
-		if e.letterBack('o') {
-			break
-		}
-		if !e.letterBack('\'') {
-			return false
-		}
-		break
+	if !e.letterBack('o') && !e.letterBack('\'') {
+		return false
 	}
 	return true
 }
 
 func finnish_U(e *env) bool {
-	for {
-		if e.letterBack('u') {
-			break
-		}
-		if !e.letterBack('\'') {
-			return false
-		}
-		break
+	if !e.letterBack('u') && !e.letterBack('\'') {
+		return false
 	}
 	return true
 }
 
 func finnish_A_(e *env) bool {
-	for {
-		if e.letterBack('ä') {
-			break
-		}
-		if !e.letterBack('\'') {
-			return false
-		}
-		break
+	if !e.letterBack('ä') && !e.letterBack('\'') {
+		return false
 	}
 	return true
 }
@@ -229,36 +183,24 @@ func finnish_case_ending(e *env) bool {
 	if among_var == 1 {
 		v_3 = e.limit - e.cursor
 		v_4 = e.limit - e.cursor
-		for {
-			v_5 = e.limit - e.cursor
-			if finnish_LV(e) {
-				break
-			}
-			e.cursor = e.limit - v_5
-			if !e.eqBack("ie") {
-				e.cursor = e.limit - v_3
-				goto lab0_16_15
-			}
-			break
-		}
-		e.cursor = e.limit - v_4
-		if e.cursor <= e.back {
+		v_5 = e.limit - e.cursor
+		if !finnish_LV(e) && e.atBack(v_5) && !e.eqBack("ie") {
 			e.cursor = e.limit - v_3
 			goto lab0_16_15
 		}
-		e.cursor -= 1
+		e.cursor = e.limit - v_4
+		if !e.previous() {
+			e.cursor = e.limit - v_3
+			goto lab0_16_15
+		}
 		e.bra = e.cursor
 	lab0_16_15:
-	} else {
-		if among_var == 2 {
-			if !e.inBack(finnish_g_v) || !e.inBack(finnish_g_C) {
-				return false
-			}
-		} else {
-			if among_var == 3 && !e.letterBack('e') {
-				return false
-			}
+	} else if among_var == 2 {
+		if !e.inBack(finnish_g_v) || !e.inBack(finnish_g_C) {
+			return false
 		}
+	} else if among_var == 3 && !e.letterBack('e') {
+		return false
 	}
 	e.remove()
 	e.B_ending_removed = true
@@ -377,18 +319,8 @@ lab0_9_6:
 	e.cursor = e.limit - v_5
 	v_6 = e.limit - e.cursor
 	e.ket = e.cursor
-	if !e.letterBack('j') {
+	if !e.letterBack('j') || !e.braHere() || !e.letterBack('o') && !e.letterBack('u') {
 		goto lab0_9_33
-	}
-	e.bra = e.cursor
-	for {
-		if e.letterBack('o') {
-			break
-		}
-		if !e.letterBack('u') {
-			goto lab0_9_33
-		}
-		break
 	}
 	e.remove()
 lab0_9_33:
@@ -422,40 +354,23 @@ lab0_9_71:
 }
 
 func finnish_stem(e *env) bool {
-	var v_1, v_2, v_3, v_4, v_5, v_6, v_7, v_8 int
-	v_1 = e.cursor
-	finnish_mark_regions(e)
-	e.cursor = v_1
+	e.do(finnish_mark_regions)
 	e.B_ending_removed = false
 	e.back = e.cursor
 	e.cursor = e.limit
-	v_2 = e.limit - e.cursor
-	finnish_particle_etc(e)
-	e.cursor = e.limit - v_2
-	v_3 = e.limit - e.cursor
-	finnish_possessive(e)
-	e.cursor = e.limit - v_3
-	v_4 = e.limit - e.cursor
-	finnish_case_ending(e)
-	e.cursor = e.limit - v_4
-	v_5 = e.limit - e.cursor
-	finnish_other_endings(e)
-	e.cursor = e.limit - v_5
+	e.doBack(finnish_particle_etc)
+	e.doBack(finnish_possessive)
+	e.doBack(finnish_case_ending)
+	e.doBack(finnish_other_endings)
 	for {
 		if e.B_ending_removed {
-			v_6 = e.limit - e.cursor
-			finnish_i_plural(e)
-			e.cursor = e.limit - v_6
+			e.doBack(finnish_i_plural)
 			break
 		}
-		v_7 = e.limit - e.cursor
-		finnish_t_plural(e)
-		e.cursor = e.limit - v_7
+		e.doBack(finnish_t_plural)
 		break
 	}
-	v_8 = e.limit - e.cursor
-	finnish_tidy(e)
-	e.cursor = e.limit - v_8
+	e.doBack(finnish_tidy)
 	e.cursor = e.back
 	return true
 }

@@ -5,16 +5,7 @@ package snowball
 
 func french_elisions(e *env) bool {
 	e.bra = e.cursor
-	for {
-		if e.in(french_g_elision_char) {
-			break
-		}
-		if !e.eq("qu") {
-			return false
-		}
-		break
-	}
-	if !e.letter('\'') || !e.ketHere() || e.cursor >= e.limit {
+	if !e.in(french_g_elision_char) && !e.eq("qu") || !e.letter('\'') || !e.ketHere() || e.cursor >= e.limit {
 		return false
 	}
 	e.remove()
@@ -161,30 +152,18 @@ func french_postlude(e *env) bool {
 		e.ket = e.cursor
 		if among_var == 1 {
 			e.replace("i")
-		} else {
-			if among_var == 2 {
-				e.replace("u")
-			} else {
-				if among_var == 3 {
-					e.replace("y")
-				} else {
-					if among_var == 4 {
-						e.replace("ë")
-					} else {
-						if among_var == 5 {
-							e.replace("ï")
-						} else {
-							if among_var == 6 {
-								e.remove()
-							} else {
-								if !e.next() {
-									goto lab0_13_2
-								}
-							}
-						}
-					}
-				}
-			}
+		} else if among_var == 2 {
+			e.replace("u")
+		} else if among_var == 3 {
+			e.replace("y")
+		} else if among_var == 4 {
+			e.replace("ë")
+		} else if among_var == 5 {
+			e.replace("ï")
+		} else if among_var == 6 {
+			e.remove()
+		} else if !e.next() {
+			goto lab0_13_2
 		}
 		continue
 	lab0_13_2:
@@ -218,265 +197,219 @@ func french_standard_suffix(e *env) bool {
 			return false
 		}
 		e.remove()
-	} else {
-		if among_var == 2 {
+	} else if among_var == 2 {
+		if !french_R2(e) {
+			return false
+		}
+		e.remove()
+		v_1 = e.limit - e.cursor
+		e.ket = e.cursor
+		if !e.eqBack("ic") {
+			e.cursor = e.limit - v_1
+			goto lab0_20_18
+		}
+		e.bra = e.cursor
+		for {
+			v_2 = e.limit - e.cursor
+			if french_R2(e) {
+				e.remove()
+				break
+			}
+			e.cursor = e.limit - v_2
+			e.replace("iqU")
+			break
+		}
+	lab0_20_18:
+	} else if among_var == 3 {
+		if !french_R2(e) {
+			return false
+		}
+		e.replace("log")
+	} else if among_var == 4 {
+		if !french_R2(e) {
+			return false
+		}
+		e.replace("u")
+	} else if among_var == 5 {
+		if !french_R2(e) {
+			return false
+		}
+		e.replace("ent")
+	} else if among_var == 6 {
+		if !french_RV(e) {
+			return false
+		}
+		e.remove()
+		v_3 = e.limit - e.cursor
+		e.ket = e.cursor
+		if among_var = e.findBack(french_a_2); among_var == 0 {
+			e.cursor = e.limit - v_3
+			goto lab0_20_62
+		}
+		e.bra = e.cursor
+		if among_var == 1 {
 			if !french_R2(e) {
-				return false
+				e.cursor = e.limit - v_3
+				goto lab0_20_62
 			}
 			e.remove()
-			v_1 = e.limit - e.cursor
 			e.ket = e.cursor
-			if !e.eqBack("ic") {
-				e.cursor = e.limit - v_1
-				goto lab0_20_18
+			if !e.eqBack("at") || !e.braHere() || !french_R2(e) {
+				e.cursor = e.limit - v_3
+				goto lab0_20_62
 			}
-			e.bra = e.cursor
+			e.remove()
+		} else if among_var == 2 {
 			for {
-				v_2 = e.limit - e.cursor
+				v_4 = e.limit - e.cursor
 				if french_R2(e) {
 					e.remove()
 					break
 				}
-				e.cursor = e.limit - v_2
+				e.cursor = e.limit - v_4
+				if !french_R1(e) {
+					e.cursor = e.limit - v_3
+					goto lab0_20_62
+				}
+				e.replace("eux")
+				break
+			}
+		} else if among_var == 3 {
+			if !french_R2(e) {
+				e.cursor = e.limit - v_3
+				goto lab0_20_62
+			}
+			e.remove()
+		} else {
+			if !french_RV(e) {
+				e.cursor = e.limit - v_3
+				goto lab0_20_62
+			}
+			e.replace("i")
+		}
+	lab0_20_62:
+	} else if among_var == 7 {
+		if !french_R2(e) {
+			return false
+		}
+		e.remove()
+		v_5 = e.limit - e.cursor
+		e.ket = e.cursor
+		if among_var = e.findBack(french_a_3); among_var == 0 {
+			e.cursor = e.limit - v_5
+			goto lab0_20_128
+		}
+		e.bra = e.cursor
+		if among_var == 1 {
+			for {
+				v_6 = e.limit - e.cursor
+				if french_R2(e) {
+					e.remove()
+					break
+				}
+				e.cursor = e.limit - v_6
+				e.replace("abl")
+				break
+			}
+		} else if among_var == 2 {
+			for {
+				v_7 = e.limit - e.cursor
+				if french_R2(e) {
+					e.remove()
+					break
+				}
+				e.cursor = e.limit - v_7
 				e.replace("iqU")
 				break
 			}
-		lab0_20_18:
 		} else {
-			if among_var == 3 {
-				if !french_R2(e) {
-					return false
-				}
-				e.replace("log")
-			} else {
-				if among_var == 4 {
-					if !french_R2(e) {
-						return false
-					}
-					e.replace("u")
-				} else {
-					if among_var == 5 {
-						if !french_R2(e) {
-							return false
-						}
-						e.replace("ent")
-					} else {
-						if among_var == 6 {
-							if !french_RV(e) {
-								return false
-							}
-							e.remove()
-							v_3 = e.limit - e.cursor
-							e.ket = e.cursor
-							among_var = e.findBack(french_a_2)
-							if among_var == 0 {
-								e.cursor = e.limit - v_3
-								goto lab0_20_62
-							}
-							e.bra = e.cursor
-							if among_var == 1 {
-								if !french_R2(e) {
-									e.cursor = e.limit - v_3
-									goto lab0_20_62
-								}
-								e.remove()
-								e.ket = e.cursor
-								if !e.eqBack("at") {
-									e.cursor = e.limit - v_3
-									goto lab0_20_62
-								}
-								e.bra = e.cursor
-								if !french_R2(e) {
-									e.cursor = e.limit - v_3
-									goto lab0_20_62
-								}
-								e.remove()
-							} else {
-								if among_var == 2 {
-									for {
-										v_4 = e.limit - e.cursor
-										if french_R2(e) {
-											e.remove()
-											break
-										}
-										e.cursor = e.limit - v_4
-										if !french_R1(e) {
-											e.cursor = e.limit - v_3
-											goto lab0_20_62
-										}
-										e.replace("eux")
-										break
-									}
-								} else {
-									if among_var == 3 {
-										if !french_R2(e) {
-											e.cursor = e.limit - v_3
-											goto lab0_20_62
-										}
-										e.remove()
-									} else {
-										if !french_RV(e) {
-											e.cursor = e.limit - v_3
-											goto lab0_20_62
-										}
-										e.replace("i")
-									}
-								}
-							}
-						lab0_20_62:
-						} else {
-							if among_var == 7 {
-								if !french_R2(e) {
-									return false
-								}
-								e.remove()
-								v_5 = e.limit - e.cursor
-								e.ket = e.cursor
-								among_var = e.findBack(french_a_3)
-								if among_var == 0 {
-									e.cursor = e.limit - v_5
-									goto lab0_20_128
-								}
-								e.bra = e.cursor
-								if among_var == 1 {
-									for {
-										v_6 = e.limit - e.cursor
-										if french_R2(e) {
-											e.remove()
-											break
-										}
-										e.cursor = e.limit - v_6
-										e.replace("abl")
-										break
-									}
-								} else {
-									if among_var == 2 {
-										for {
-											v_7 = e.limit - e.cursor
-											if french_R2(e) {
-												e.remove()
-												break
-											}
-											e.cursor = e.limit - v_7
-											e.replace("iqU")
-											break
-										}
-									} else {
-										if !french_R2(e) {
-											e.cursor = e.limit - v_5
-											goto lab0_20_128
-										}
-										e.remove()
-									}
-								}
-							lab0_20_128:
-							} else {
-								if among_var == 8 {
-									if !french_R2(e) {
-										return false
-									}
-									e.remove()
-									v_8 = e.limit - e.cursor
-									e.ket = e.cursor
-									if !e.eqBack("at") {
-										e.cursor = e.limit - v_8
-										goto lab0_20_178
-									}
-									e.bra = e.cursor
-									if !french_R2(e) {
-										e.cursor = e.limit - v_8
-										goto lab0_20_178
-									}
-									e.remove()
-									e.ket = e.cursor
-									if !e.eqBack("ic") {
-										e.cursor = e.limit - v_8
-										goto lab0_20_178
-									}
-									e.bra = e.cursor
-									for {
-										v_9 = e.limit - e.cursor
-										if french_R2(e) {
-											e.remove()
-											break
-										}
-										e.cursor = e.limit - v_9
-										e.replace("iqU")
-										break
-									}
-								lab0_20_178:
-								} else {
-									if among_var == 9 {
-										e.replace("eau")
-									} else {
-										if among_var == 10 {
-											if !french_R1(e) {
-												return false
-											}
-											e.replace("al")
-										} else {
-											if among_var == 11 {
-												if !e.inBack(french_g_oux_ending) {
-													return false
-												}
-												e.replace("ou")
-											} else {
-												if among_var == 12 {
-													for {
-														v_10 = e.limit - e.cursor
-														if french_R2(e) {
-															e.remove()
-															break
-														}
-														e.cursor = e.limit - v_10
-														if !french_R1(e) {
-															return false
-														}
-														e.replace("eux")
-														break
-													}
-												} else {
-													if among_var == 13 {
-														if !french_R1(e) || !e.outBack(french_g_v) {
-															return false
-														}
-														e.remove()
-													} else {
-														if among_var == 14 {
-															if !french_RV(e) {
-																return false
-															}
-															e.replace("ant")
-															return false
-														} else {
-															if among_var == 15 {
-																if !french_RV(e) {
-																	return false
-																}
-																e.replace("ent")
-																return false
-															} else {
-																v_11 = e.limit - e.cursor
-																if !e.inBack(french_g_v) || !french_RV(e) {
-																	return false
-																}
-																e.cursor = e.limit - v_11
-																e.remove()
-																return false
-															}
-														}
-													}
-												}
-											}
-										}
-									}
-								}
-							}
-						}
-					}
-				}
+			if !french_R2(e) {
+				e.cursor = e.limit - v_5
+				goto lab0_20_128
 			}
+			e.remove()
 		}
+	lab0_20_128:
+	} else if among_var == 8 {
+		if !french_R2(e) {
+			return false
+		}
+		e.remove()
+		v_8 = e.limit - e.cursor
+		e.ket = e.cursor
+		if !e.eqBack("at") || !e.braHere() || !french_R2(e) {
+			e.cursor = e.limit - v_8
+			goto lab0_20_178
+		}
+		e.remove()
+		e.ket = e.cursor
+		if !e.eqBack("ic") {
+			e.cursor = e.limit - v_8
+			goto lab0_20_178
+		}
+		e.bra = e.cursor
+		for {
+			v_9 = e.limit - e.cursor
+			if french_R2(e) {
+				e.remove()
+				break
+			}
+			e.cursor = e.limit - v_9
+			e.replace("iqU")
+			break
+		}
+	lab0_20_178:
+	} else if among_var == 9 {
+		e.replace("eau")
+	} else if among_var == 10 {
+		if !french_R1(e) {
+			return false
+		}
+		e.replace("al")
+	} else if among_var == 11 {
+		if !e.inBack(french_g_oux_ending) {
+			return false
+		}
+		e.replace("ou")
+	} else if among_var == 12 {
+		for {
+			v_10 = e.limit - e.cursor
+			if french_R2(e) {
+				e.remove()
+				break
+			}
+			e.cursor = e.limit - v_10
+			if !french_R1(e) {
+				return false
+			}
+			e.replace("eux")
+			break
+		}
+	} else if among_var == 13 {
+		if !french_R1(e) || !e.outBack(french_g_v) {
+			return false
+		}
+		e.remove()
+	} else if among_var == 14 {
+		if !french_RV(e) {
+			return false
+		}
+		e.replace("ant")
+		return false
+	} else if among_var == 15 {
+		if !french_RV(e) {
+			return false
+		}
+		e.replace("ent")
+		return false
+	} else {
+		v_11 = e.limit - e.cursor
+		if !e.inBack(french_g_v) || !french_RV(e) {
+			return false
+		}
+		e.cursor = e.limit - v_11
+		e.remove()
+		return false
 	}
 	return true
 }
@@ -527,40 +460,31 @@ func french_verb_suffix(e *env) bool {
 			return false
 		}
 		e.remove()
+	} else if among_var == 2 {
+		e.remove()
+	} else if among_var == 3 {
+		v_3 = e.limit - e.cursor
+		if !e.letterBack('e') || !french_RV(e) {
+			e.cursor = e.limit - v_3
+			goto lab0_16_24
+		}
+		e.bra = e.cursor
+	lab0_16_24:
+		e.remove()
 	} else {
-		if among_var == 2 {
-			e.remove()
-		} else {
-			if among_var == 3 {
-				v_3 = e.limit - e.cursor
-				if e.cursor <= e.back || e.word[e.cursor-1] != 'e' {
-					e.cursor = e.limit - v_3
-					goto lab0_16_24
-				}
-				e.cursor -= 1
-				if !french_RV(e) {
-					e.cursor = e.limit - v_3
-					goto lab0_16_24
-				}
-				e.bra = e.cursor
-			lab0_16_24:
-				e.remove()
-			} else {
-				v_4 = e.limit - e.cursor
-				if among_var = e.findBack(french_a_6); among_var == 0 {
-					goto lab0_16_38
-				}
-				if among_var == 1 {
-					if !e.previous() || e.cursor > e.back {
-						goto lab0_16_38
-					}
-				}
-				return false
-			lab0_16_38:
-				e.cursor = e.limit - v_4
-				e.remove()
+		v_4 = e.limit - e.cursor
+		if among_var = e.findBack(french_a_6); among_var == 0 {
+			goto lab0_16_38
+		}
+		if among_var == 1 {
+			if !e.previous() || e.cursor > e.back {
+				goto lab0_16_38
 			}
 		}
+		return false
+	lab0_16_38:
+		e.cursor = e.limit - v_4
+		e.remove()
 	}
 	return true
 }
@@ -569,22 +493,15 @@ func french_residual_suffix(e *env) bool {
 	var among_var, v_1, v_2, v_4 int
 	v_1 = e.limit - e.cursor
 	e.ket = e.cursor
-	if e.cursor <= e.back || e.word[e.cursor-1] != 's' {
+	if !e.letterBack('s') {
 		e.cursor = e.limit - v_1
 		goto lab0_20_1
 	}
-	e.cursor -= 1
 	e.bra = e.cursor
 	v_2 = e.limit - e.cursor
-	for {
-		if e.eqBack("Hi") {
-			break
-		}
-		if !e.outBack(french_g_keep_with_s) {
-			e.cursor = e.limit - v_1
-			goto lab0_20_1
-		}
-		break
+	if !e.eqBack("Hi") && !e.outBack(french_g_keep_with_s) {
+		e.cursor = e.limit - v_1
+		goto lab0_20_1
 	}
 	e.cursor = e.limit - v_2
 	e.remove()
@@ -618,12 +535,10 @@ lab0_20_1:
 			break
 		}
 		e.remove()
+	} else if among_var == 2 {
+		e.replace("i")
 	} else {
-		if among_var == 2 {
-			e.replace("i")
-		} else {
-			e.remove()
-		}
+		e.remove()
 	}
 	e.back = v_4
 	return true
@@ -655,18 +570,8 @@ func french_un_accent(e *env) bool {
 		}
 		break
 	}
-	if v_1 > 0 {
+	if v_1 > 0 || !e.ketHere() || !e.letterBack('é') && !e.letterBack('è') {
 		return false
-	}
-	e.ket = e.cursor
-	for {
-		if e.letterBack('é') {
-			break
-		}
-		if !e.letterBack('è') {
-			return false
-		}
-		break
 	}
 	e.bra = e.cursor
 	e.replace("e")
@@ -674,13 +579,9 @@ func french_un_accent(e *env) bool {
 }
 
 func french_stem(e *env) bool {
-	var v_1, v_10, v_11, v_2, v_3, v_4, v_5, v_6, v_7, v_8, v_9 int
-	v_1 = e.cursor
-	french_elisions(e)
-	e.cursor = v_1
-	v_2 = e.cursor
-	french_prelude(e)
-	e.cursor = v_2
+	var v_3, v_4, v_5, v_6, v_7, v_8 int
+	e.do(french_elisions)
+	e.do(french_prelude)
 	french_mark_regions(e)
 	e.back = e.cursor
 	e.cursor = e.limit
@@ -688,20 +589,9 @@ func french_stem(e *env) bool {
 	for {
 		v_4 = e.limit - e.cursor
 		v_5 = e.limit - e.cursor
-		for {
-			v_6 = e.limit - e.cursor
-			if french_standard_suffix(e) {
-				break
-			}
-			e.cursor = e.limit - v_6
-			if french_i_verb_suffix(e) {
-				break
-			}
-			e.cursor = e.limit - v_6
-			if !french_verb_suffix(e) {
-				goto lab1_6_12
-			}
-			break
+		v_6 = e.limit - e.cursor
+		if !french_standard_suffix(e) && e.atBack(v_6) && !french_i_verb_suffix(e) && e.atBack(v_6) && !french_verb_suffix(e) {
+			goto lab1_6_12
 		}
 		e.cursor = e.limit - v_5
 		v_7 = e.limit - e.cursor
@@ -714,11 +604,10 @@ func french_stem(e *env) bool {
 				break
 			}
 			e.cursor = e.limit - v_8
-			if e.cursor <= e.back || e.word[e.cursor-1] != 'ç' {
+			if !e.letterBack('ç') {
 				e.cursor = e.limit - v_7
 				goto lab2_6_34
 			}
-			e.cursor -= 1
 			e.bra = e.cursor
 			e.replace("c")
 			break
@@ -734,16 +623,10 @@ func french_stem(e *env) bool {
 	}
 lab0_6_10:
 	e.cursor = e.limit - v_3
-	v_9 = e.limit - e.cursor
-	french_un_double(e)
-	e.cursor = e.limit - v_9
-	v_10 = e.limit - e.cursor
-	french_un_accent(e)
-	e.cursor = e.limit - v_10
+	e.doBack(french_un_double)
+	e.doBack(french_un_accent)
 	e.cursor = e.back
-	v_11 = e.cursor
-	french_postlude(e)
-	e.cursor = v_11
+	e.do(french_postlude)
 	return true
 }
 

@@ -48,22 +48,14 @@ func german_prelude(e *env) bool {
 		e.ket = e.cursor
 		if among_var == 1 {
 			e.replace("ss")
-		} else {
-			if among_var == 2 {
-				e.replace("ä")
-			} else {
-				if among_var == 3 {
-					e.replace("ö")
-				} else {
-					if among_var == 4 {
-						e.replace("ü")
-					} else {
-						if among_var == 5 && !e.next() {
-							goto lab0_12_51
-						}
-					}
-				}
-			}
+		} else if among_var == 2 {
+			e.replace("ä")
+		} else if among_var == 3 {
+			e.replace("ö")
+		} else if among_var == 4 {
+			e.replace("ü")
+		} else if among_var == 5 && !e.next() {
+			goto lab0_12_51
 		}
 		continue
 	lab0_12_51:
@@ -117,22 +109,14 @@ func german_postlude(e *env) bool {
 		e.ket = e.cursor
 		if among_var == 1 {
 			e.replace("y")
-		} else {
-			if among_var == 2 {
-				e.replace("u")
-			} else {
-				if among_var == 3 {
-					e.replace("a")
-				} else {
-					if among_var == 4 {
-						e.replace("o")
-					} else {
-						if !e.next() {
-							goto lab0_13_2
-						}
-					}
-				}
-			}
+		} else if among_var == 2 {
+			e.replace("u")
+		} else if among_var == 3 {
+			e.replace("a")
+		} else if among_var == 4 {
+			e.replace("o")
+		} else if !e.next() {
+			goto lab0_13_2
 		}
 		continue
 	lab0_13_2:
@@ -166,37 +150,25 @@ func german_standard_suffix(e *env) bool {
 			goto lab0_20_1
 		}
 		e.remove()
-	} else {
-		if among_var == 2 {
-			e.remove()
-		} else {
-			if among_var == 3 {
-				e.remove()
-				v_2 = e.limit - e.cursor
-				e.ket = e.cursor
-				if e.cursor <= e.back || e.word[e.cursor-1] != 's' {
-					e.cursor = e.limit - v_2
-					goto lab1_20_24
-				}
-				e.cursor -= 1
-				e.bra = e.cursor
-				if !e.eqBack("nis") {
-					e.cursor = e.limit - v_2
-					goto lab1_20_24
-				}
-				e.remove()
-			lab1_20_24:
-			} else {
-				if among_var == 4 {
-					if !e.inBack(german_g_s_ending) {
-						goto lab0_20_1
-					}
-					e.remove()
-				} else {
-					e.replace("l")
-				}
-			}
+	} else if among_var == 2 {
+		e.remove()
+	} else if among_var == 3 {
+		e.remove()
+		v_2 = e.limit - e.cursor
+		e.ket = e.cursor
+		if !e.letterBack('s') || !e.braHere() || !e.eqBack("nis") {
+			e.cursor = e.limit - v_2
+			goto lab1_20_24
 		}
+		e.remove()
+	lab1_20_24:
+	} else if among_var == 4 {
+		if !e.inBack(german_g_s_ending) {
+			goto lab0_20_1
+		}
+		e.remove()
+	} else {
+		e.replace("l")
 	}
 lab0_20_1:
 	e.cursor = e.limit - v_1
@@ -211,26 +183,24 @@ lab0_20_1:
 	}
 	if among_var == 1 {
 		e.remove()
-	} else {
-		if among_var == 2 {
-			if !e.inBack(german_g_st_ending) || e.cursor-3 < e.back {
-				goto lab0_20_52
-			}
-			e.cursor -= 3
-			e.remove()
-		} else {
-			v_4 = e.limit - e.cursor
-			if !e.inBack(german_g_et_ending) {
-				goto lab0_20_52
-			}
-			e.cursor = e.limit - v_4
-			v_5 = e.limit - e.cursor
-			if e.findBack(german_a_3) != 0 {
-				goto lab0_20_52
-			}
-			e.cursor = e.limit - v_5
-			e.remove()
+	} else if among_var == 2 {
+		if !e.inBack(german_g_st_ending) || e.cursor-3 < e.back {
+			goto lab0_20_52
 		}
+		e.cursor -= 3
+		e.remove()
+	} else {
+		v_4 = e.limit - e.cursor
+		if !e.inBack(german_g_et_ending) {
+			goto lab0_20_52
+		}
+		e.cursor = e.limit - v_4
+		v_5 = e.limit - e.cursor
+		if e.findBack(german_a_3) != 0 {
+			goto lab0_20_52
+		}
+		e.cursor = e.limit - v_5
+		e.remove()
 	}
 lab0_20_52:
 	e.cursor = e.limit - v_3
@@ -247,66 +217,37 @@ lab0_20_52:
 		e.remove()
 		v_7 = e.limit - e.cursor
 		e.ket = e.cursor
-		if !e.eqBack("ig") {
-			e.cursor = e.limit - v_7
-			goto lab1_20_104
-		}
-		e.bra = e.cursor
-		if e.letterBack('e') {
-			e.cursor = e.limit - v_7
-			goto lab1_20_104
-		}
-		if !german_R2(e) {
+		if !e.eqBack("ig") || !e.braHere() || e.letterBack('e') || !german_R2(e) {
 			e.cursor = e.limit - v_7
 			goto lab1_20_104
 		}
 		e.remove()
 	lab1_20_104:
-	} else {
-		if among_var == 2 {
-			if e.letterBack('e') {
-				goto lab0_20_92
-			}
-			e.remove()
-		} else {
-			if among_var == 3 {
-				e.remove()
-				v_8 = e.limit - e.cursor
-				e.ket = e.cursor
-				for {
-					if e.eqBack("er") {
-						break
-					}
-					if !e.eqBack("en") {
-						e.cursor = e.limit - v_8
-						goto lab1_20_136
-					}
-					break
-				}
-				e.bra = e.cursor
-				if !german_R1(e) {
-					e.cursor = e.limit - v_8
-					goto lab1_20_136
-				}
-				e.remove()
-			lab1_20_136:
-			} else {
-				e.remove()
-				v_9 = e.limit - e.cursor
-				e.ket = e.cursor
-				if e.findBack(german_a_5) == 0 {
-					e.cursor = e.limit - v_9
-					goto lab1_20_159
-				}
-				e.bra = e.cursor
-				if !german_R2(e) {
-					e.cursor = e.limit - v_9
-					goto lab1_20_159
-				}
-				e.remove()
-			lab1_20_159:
-			}
+	} else if among_var == 2 {
+		if e.letterBack('e') {
+			goto lab0_20_92
 		}
+		e.remove()
+	} else if among_var == 3 {
+		e.remove()
+		v_8 = e.limit - e.cursor
+		e.ket = e.cursor
+		if !e.eqBack("er") && !e.eqBack("en") || !e.braHere() || !german_R1(e) {
+			e.cursor = e.limit - v_8
+			goto lab1_20_136
+		}
+		e.remove()
+	lab1_20_136:
+	} else {
+		e.remove()
+		v_9 = e.limit - e.cursor
+		e.ket = e.cursor
+		if e.findBack(german_a_5) == 0 || !e.braHere() || !german_R2(e) {
+			e.cursor = e.limit - v_9
+			goto lab1_20_159
+		}
+		e.remove()
+	lab1_20_159:
 	}
 lab0_20_92:
 	e.cursor = e.limit - v_6
@@ -320,20 +261,13 @@ lab0_20_92:
 }
 
 func german_stem(e *env) bool {
-	var v_1, v_2, v_3 int
-	v_1 = e.cursor
-	german_prelude(e)
-	e.cursor = v_1
-	v_2 = e.cursor
-	german_mark_regions(e)
-	e.cursor = v_2
+	e.do(german_prelude)
+	e.do(german_mark_regions)
 	e.back = e.cursor
 	e.cursor = e.limit
 	german_standard_suffix(e)
 	e.cursor = e.back
-	v_3 = e.cursor
-	german_postlude(e)
-	e.cursor = v_3
+	e.do(german_postlude)
 	return true
 }
 

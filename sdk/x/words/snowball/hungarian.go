@@ -177,39 +177,18 @@ func hungarian_plur_owner(e *env) bool {
 }
 
 func hungarian_stem(e *env) bool {
-	var v_1, v_10, v_2, v_3, v_4, v_5, v_6, v_7, v_8, v_9 int
-	v_1 = e.cursor
-	hungarian_mark_regions(e)
-	e.cursor = v_1
+	e.do(hungarian_mark_regions)
 	e.back = e.cursor
 	e.cursor = e.limit
-	v_2 = e.limit - e.cursor
-	hungarian_instrum(e)
-	e.cursor = e.limit - v_2
-	v_3 = e.limit - e.cursor
-	hungarian_case(e)
-	e.cursor = e.limit - v_3
-	v_4 = e.limit - e.cursor
-	hungarian_case_special(e)
-	e.cursor = e.limit - v_4
-	v_5 = e.limit - e.cursor
-	hungarian_case_other(e)
-	e.cursor = e.limit - v_5
-	v_6 = e.limit - e.cursor
-	hungarian_factive(e)
-	e.cursor = e.limit - v_6
-	v_7 = e.limit - e.cursor
-	hungarian_owned(e)
-	e.cursor = e.limit - v_7
-	v_8 = e.limit - e.cursor
-	hungarian_sing_owner(e)
-	e.cursor = e.limit - v_8
-	v_9 = e.limit - e.cursor
-	hungarian_plur_owner(e)
-	e.cursor = e.limit - v_9
-	v_10 = e.limit - e.cursor
-	hungarian_plural(e)
-	e.cursor = e.limit - v_10
+	e.doBack(hungarian_instrum)
+	e.doBack(hungarian_case)
+	e.doBack(hungarian_case_special)
+	e.doBack(hungarian_case_other)
+	e.doBack(hungarian_factive)
+	e.doBack(hungarian_owned)
+	e.doBack(hungarian_sing_owner)
+	e.doBack(hungarian_plur_owner)
+	e.doBack(hungarian_plural)
 	e.cursor = e.back
 	return true
 }

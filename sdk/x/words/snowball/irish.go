@@ -85,24 +85,16 @@ func irish_deriv(e *env) bool {
 			return false
 		}
 		e.remove()
+	} else if among_var == 2 {
+		e.replace("arc")
+	} else if among_var == 3 {
+		e.replace("gin")
+	} else if among_var == 4 {
+		e.replace("graf")
+	} else if among_var == 5 {
+		e.replace("paite")
 	} else {
-		if among_var == 2 {
-			e.replace("arc")
-		} else {
-			if among_var == 3 {
-				e.replace("gin")
-			} else {
-				if among_var == 4 {
-					e.replace("graf")
-				} else {
-					if among_var == 5 {
-						e.replace("paite")
-					} else {
-						e.replace("óid")
-					}
-				}
-			}
-		}
+		e.replace("óid")
 	}
 	return true
 }
@@ -129,22 +121,13 @@ func irish_verb_sfx(e *env) bool {
 }
 
 func irish_stem(e *env) bool {
-	var v_1, v_2, v_3, v_4 int
-	v_1 = e.cursor
-	irish_initial_morph(e)
-	e.cursor = v_1
+	e.do(irish_initial_morph)
 	irish_mark_regions(e)
 	e.back = e.cursor
 	e.cursor = e.limit
-	v_2 = e.limit - e.cursor
-	irish_noun_sfx(e)
-	e.cursor = e.limit - v_2
-	v_3 = e.limit - e.cursor
-	irish_deriv(e)
-	e.cursor = e.limit - v_3
-	v_4 = e.limit - e.cursor
-	irish_verb_sfx(e)
-	e.cursor = e.limit - v_4
+	e.doBack(irish_noun_sfx)
+	e.doBack(irish_deriv)
+	e.doBack(irish_verb_sfx)
 	e.cursor = e.back
 	return true
 }

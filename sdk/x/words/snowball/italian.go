@@ -22,30 +22,18 @@ func italian_prelude(e *env) bool {
 		e.ket = e.cursor
 		if among_var == 1 {
 			e.replace("à")
-		} else {
-			if among_var == 2 {
-				e.replace("è")
-			} else {
-				if among_var == 3 {
-					e.replace("ì")
-				} else {
-					if among_var == 4 {
-						e.replace("ò")
-					} else {
-						if among_var == 5 {
-							e.replace("ù")
-						} else {
-							if among_var == 6 {
-								e.replace("qU")
-							} else {
-								if !e.next() {
-									goto lab0_12_3
-								}
-							}
-						}
-					}
-				}
-			}
+		} else if among_var == 2 {
+			e.replace("è")
+		} else if among_var == 3 {
+			e.replace("ì")
+		} else if among_var == 4 {
+			e.replace("ò")
+		} else if among_var == 5 {
+			e.replace("ù")
+		} else if among_var == 6 {
+			e.replace("qU")
+		} else if !e.next() {
+			goto lab0_12_3
 		}
 		continue
 	lab0_12_3:
@@ -174,14 +162,10 @@ func italian_postlude(e *env) bool {
 		e.ket = e.cursor
 		if among_var == 1 {
 			e.replace("i")
-		} else {
-			if among_var == 2 {
-				e.replace("u")
-			} else {
-				if !e.next() {
-					goto lab0_13_2
-				}
-			}
+		} else if among_var == 2 {
+			e.replace("u")
+		} else if !e.next() {
+			goto lab0_13_2
 		}
 		continue
 	lab0_13_2:
@@ -228,137 +212,97 @@ func italian_standard_suffix(e *env) bool {
 			return false
 		}
 		e.remove()
-	} else {
-		if among_var == 2 {
-			if !italian_R2(e) {
-				return false
-			}
-			e.remove()
-			v_1 = e.limit - e.cursor
-			e.ket = e.cursor
-			if !e.eqBack("ic") {
-				e.cursor = e.limit - v_1
-				goto lab0_20_18
-			}
-			e.bra = e.cursor
-			if !italian_R2(e) {
-				e.cursor = e.limit - v_1
-				goto lab0_20_18
-			}
-			e.remove()
-		lab0_20_18:
-		} else {
-			if among_var == 3 {
-				if !italian_R2(e) {
-					return false
-				}
-				e.replace("log")
-			} else {
-				if among_var == 4 {
-					if !italian_R2(e) {
-						return false
-					}
-					e.replace("u")
-				} else {
-					if among_var == 5 {
-						if !italian_R2(e) {
-							return false
-						}
-						e.replace("ente")
-					} else {
-						if among_var == 6 {
-							if !italian_RV(e) {
-								return false
-							}
-							e.remove()
-						} else {
-							if among_var == 7 {
-								if e.I_p1 > e.cursor {
-									return false
-								}
-								e.remove()
-								v_2 = e.limit - e.cursor
-								e.ket = e.cursor
-								among_var = e.findBack(italian_a_5)
-								if among_var == 0 {
-									e.cursor = e.limit - v_2
-									goto lab0_20_61
-								}
-								e.bra = e.cursor
-								if !italian_R2(e) {
-									e.cursor = e.limit - v_2
-									goto lab0_20_61
-								}
-								e.remove()
-								if among_var == 1 {
-									e.ket = e.cursor
-									if !e.eqBack("at") {
-										e.cursor = e.limit - v_2
-										goto lab0_20_61
-									}
-									e.bra = e.cursor
-									if !italian_R2(e) {
-										e.cursor = e.limit - v_2
-										goto lab0_20_61
-									}
-									e.remove()
-								}
-							lab0_20_61:
-							} else {
-								if among_var == 8 {
-									if !italian_R2(e) {
-										return false
-									}
-									e.remove()
-									v_3 = e.limit - e.cursor
-									e.ket = e.cursor
-									if e.findBack(italian_a_6) == 0 {
-										e.cursor = e.limit - v_3
-										goto lab0_20_94
-									}
-									e.bra = e.cursor
-									if !italian_R2(e) {
-										e.cursor = e.limit - v_3
-										goto lab0_20_94
-									}
-									e.remove()
-								lab0_20_94:
-								} else {
-									if !italian_R2(e) {
-										return false
-									}
-									e.remove()
-									v_4 = e.limit - e.cursor
-									e.ket = e.cursor
-									if !e.eqBack("at") {
-										e.cursor = e.limit - v_4
-										goto lab0_20_112
-									}
-									e.bra = e.cursor
-									if !italian_R2(e) {
-										e.cursor = e.limit - v_4
-										goto lab0_20_112
-									}
-									e.remove()
-									e.ket = e.cursor
-									if !e.eqBack("ic") {
-										e.cursor = e.limit - v_4
-										goto lab0_20_112
-									}
-									e.bra = e.cursor
-									if !italian_R2(e) {
-										e.cursor = e.limit - v_4
-										goto lab0_20_112
-									}
-									e.remove()
-								lab0_20_112:
-								}
-							}
-						}
-					}
-				}
-			}
+	} else if among_var == 2 {
+		if !italian_R2(e) {
+			return false
 		}
+		e.remove()
+		v_1 = e.limit - e.cursor
+		e.ket = e.cursor
+		if !e.eqBack("ic") || !e.braHere() || !italian_R2(e) {
+			e.cursor = e.limit - v_1
+			goto lab0_20_18
+		}
+		e.remove()
+	lab0_20_18:
+	} else if among_var == 3 {
+		if !italian_R2(e) {
+			return false
+		}
+		e.replace("log")
+	} else if among_var == 4 {
+		if !italian_R2(e) {
+			return false
+		}
+		e.replace("u")
+	} else if among_var == 5 {
+		if !italian_R2(e) {
+			return false
+		}
+		e.replace("ente")
+	} else if among_var == 6 {
+		if !italian_RV(e) {
+			return false
+		}
+		e.remove()
+	} else if among_var == 7 {
+		if e.I_p1 > e.cursor {
+			return false
+		}
+		e.remove()
+		v_2 = e.limit - e.cursor
+		e.ket = e.cursor
+		if among_var = e.findBack(italian_a_5); among_var == 0 {
+			e.cursor = e.limit - v_2
+			goto lab0_20_61
+		}
+		e.bra = e.cursor
+		if !italian_R2(e) {
+			e.cursor = e.limit - v_2
+			goto lab0_20_61
+		}
+		e.remove()
+		if among_var == 1 {
+			e.ket = e.cursor
+			if !e.eqBack("at") || !e.braHere() || !italian_R2(e) {
+				e.cursor = e.limit - v_2
+				goto lab0_20_61
+			}
+			e.remove()
+		}
+	lab0_20_61:
+	} else if among_var == 8 {
+		if !italian_R2(e) {
+			return false
+		}
+		e.remove()
+		v_3 = e.limit - e.cursor
+		e.ket = e.cursor
+		if e.findBack(italian_a_6) == 0 || !e.braHere() || !italian_R2(e) {
+			e.cursor = e.limit - v_3
+			goto lab0_20_94
+		}
+		e.remove()
+	lab0_20_94:
+	} else {
+		if !italian_R2(e) {
+			return false
+		}
+		e.remove()
+		v_4 = e.limit - e.cursor
+		e.ket = e.cursor
+		if !e.eqBack("at") || !e.braHere() || !italian_R2(e) {
+			e.cursor = e.limit - v_4
+			goto lab0_20_112
+		}
+		e.remove()
+		e.ket = e.cursor
+		if !e.eqBack("ic") || !e.braHere() || !italian_R2(e) {
+			e.cursor = e.limit - v_4
+			goto lab0_20_112
+		}
+		e.remove()
+	lab0_20_112:
 	}
 	return true
 }
@@ -385,24 +329,13 @@ func italian_vowel_suffix(e *env) bool {
 	var v_1, v_2 int
 	v_1 = e.limit - e.cursor
 	e.ket = e.cursor
-	if !e.inBack(italian_g_AEIO) {
-		e.cursor = e.limit - v_1
-		goto lab0_17_1
-	}
-	e.bra = e.cursor
-	if !italian_RV(e) {
+	if !e.inBack(italian_g_AEIO) || !e.braHere() || !italian_RV(e) {
 		e.cursor = e.limit - v_1
 		goto lab0_17_1
 	}
 	e.remove()
 	e.ket = e.cursor
-	if e.cursor <= e.back || e.word[e.cursor-1] != 'i' {
-		e.cursor = e.limit - v_1
-		goto lab0_17_1
-	}
-	e.cursor -= 1
-	e.bra = e.cursor
-	if !italian_RV(e) {
+	if !e.letterBack('i') || !e.braHere() || !italian_RV(e) {
 		e.cursor = e.limit - v_1
 		goto lab0_17_1
 	}
@@ -410,17 +343,7 @@ func italian_vowel_suffix(e *env) bool {
 lab0_17_1:
 	v_2 = e.limit - e.cursor
 	e.ket = e.cursor
-	if e.cursor <= e.back || e.word[e.cursor-1] != 'h' {
-		e.cursor = e.limit - v_2
-		goto lab0_17_26
-	}
-	e.cursor -= 1
-	e.bra = e.cursor
-	if !e.inBack(italian_g_CG) {
-		e.cursor = e.limit - v_2
-		goto lab0_17_26
-	}
-	if !italian_RV(e) {
+	if !e.letterBack('h') || !e.braHere() || !e.inBack(italian_g_CG) || !italian_RV(e) {
 		e.cursor = e.limit - v_2
 		goto lab0_17_26
 	}
@@ -430,40 +353,21 @@ lab0_17_26:
 }
 
 func italian_stem(e *env) bool {
-	var v_1, v_2, v_3, v_4, v_5, v_6, v_7 int
-	v_1 = e.cursor
-	italian_elisions(e)
-	e.cursor = v_1
-	v_2 = e.cursor
-	italian_prelude(e)
-	e.cursor = v_2
+	var v_4, v_5 int
+	e.do(italian_elisions)
+	e.do(italian_prelude)
 	italian_mark_regions(e)
 	e.back = e.cursor
 	e.cursor = e.limit
-	v_3 = e.limit - e.cursor
-	italian_attached_pronoun(e)
-	e.cursor = e.limit - v_3
+	e.doBack(italian_attached_pronoun)
 	v_4 = e.limit - e.cursor
-	for {
-		v_5 = e.limit - e.cursor
-		if italian_standard_suffix(e) {
-			break
-		}
-		e.cursor = e.limit - v_5
-		if !italian_verb_suffix(e) {
-			goto lab0_6_13
-		}
-		break
+	v_5 = e.limit - e.cursor
+	if !italian_standard_suffix(e) && e.atBack(v_5) && !italian_verb_suffix(e) {
 	}
-lab0_6_13:
 	e.cursor = e.limit - v_4
-	v_6 = e.limit - e.cursor
-	italian_vowel_suffix(e)
-	e.cursor = e.limit - v_6
+	e.doBack(italian_vowel_suffix)
 	e.cursor = e.back
-	v_7 = e.cursor
-	italian_postlude(e)
-	e.cursor = v_7
+	e.do(italian_postlude)
 	return true
 }
 

@@ -62,34 +62,19 @@ func norwegian_main_suffix(e *env) bool {
 	e.back = v_2
 	if among_var == 1 {
 		e.remove()
-	} else {
-		if among_var == 2 {
-			among_var = e.findBack(norwegian_a_0)
-			if among_var == 1 {
-				e.remove()
-			}
-		} else {
-			if among_var == 3 {
-				for {
-					v_3 = e.limit - e.cursor
-					if e.inBack(norwegian_g_s_ending) {
-						break
-					}
-					e.cursor = e.limit - v_3
-					if e.letterBack('r') && !e.letterBack('e') {
-						break
-					}
-					e.cursor = e.limit - v_3
-					if !e.letterBack('k') || !e.outBack(norwegian_g_v) {
-						return false
-					}
-					break
-				}
-				e.remove()
-			} else {
-				e.replace("er")
-			}
+	} else if among_var == 2 {
+		among_var = e.findBack(norwegian_a_0)
+		if among_var == 1 {
+			e.remove()
 		}
+	} else if among_var == 3 {
+		v_3 = e.limit - e.cursor
+		if !e.inBack(norwegian_g_s_ending) && e.atBack(v_3) && (!e.letterBack('r') || e.letterBack('e')) && e.atBack(v_3) && (!e.letterBack('k') || !e.outBack(norwegian_g_v)) {
+			return false
+		}
+		e.remove()
+	} else {
+		e.replace("er")
 	}
 	return true
 }
@@ -137,21 +122,14 @@ func norwegian_other_suffix(e *env) bool {
 }
 
 func norwegian_stem(e *env) bool {
-	var v_1, v_2, v_3 int
 	if !norwegian_mark_regions(e) {
 		return false
 	}
 	e.back = e.cursor
 	e.cursor = e.limit
-	v_1 = e.limit - e.cursor
-	norwegian_main_suffix(e)
-	e.cursor = e.limit - v_1
-	v_2 = e.limit - e.cursor
-	norwegian_consonant_pair(e)
-	e.cursor = e.limit - v_2
-	v_3 = e.limit - e.cursor
-	norwegian_other_suffix(e)
-	e.cursor = e.limit - v_3
+	e.doBack(norwegian_main_suffix)
+	e.doBack(norwegian_consonant_pair)
+	e.doBack(norwegian_other_suffix)
 	e.ket = e.cursor
 	if !e.letterBack('\'') {
 		return false

@@ -58,27 +58,25 @@ func porter_Step_1b(e *env) bool {
 			c = e.cursor
 			e.insert(e.cursor, e.cursor, "e")
 			e.cursor = c
-		} else {
-			if among_var == 2 {
-				e.ket = e.cursor
-				if !e.previous() {
-					return false
-				}
-				e.bra = e.cursor
-				e.remove()
-			} else {
-				if e.cursor != e.I_p1 {
-					return false
-				}
-				v_3 = e.limit - e.cursor
-				if !porter_shortv(e) {
-					return false
-				}
-				e.cursor = e.limit - v_3
-				c = e.cursor
-				e.insert(e.cursor, e.cursor, "e")
-				e.cursor = c
+		} else if among_var == 2 {
+			e.ket = e.cursor
+			if !e.previous() {
+				return false
 			}
+			e.bra = e.cursor
+			e.remove()
+		} else {
+			if e.cursor != e.I_p1 {
+				return false
+			}
+			v_3 = e.limit - e.cursor
+			if !porter_shortv(e) {
+				return false
+			}
+			e.cursor = e.limit - v_3
+			c = e.cursor
+			e.insert(e.cursor, e.cursor, "e")
+			e.cursor = c
 		}
 	}
 	return true
@@ -86,17 +84,7 @@ func porter_Step_1b(e *env) bool {
 
 func porter_Step_1c(e *env) bool {
 	e.ket = e.cursor
-	for {
-		if e.letterBack('y') {
-			break
-		}
-		if !e.letterBack('Y') {
-			return false
-		}
-		break
-	}
-	e.bra = e.cursor
-	if !e.goOutBack(porter_g_v) {
+	if !e.letterBack('y') && !e.letterBack('Y') || !e.braHere() || !e.goOutBack(porter_g_v) {
 		return false
 	}
 	e.cursor -= 1
@@ -145,14 +133,8 @@ func porter_Step_4(e *env) bool {
 	if among_var == 1 {
 		e.remove()
 	} else {
-		for {
-			if e.letterBack('s') {
-				break
-			}
-			if !e.letterBack('t') {
-				return false
-			}
-			break
+		if !e.letterBack('s') && !e.letterBack('t') {
+			return false
 		}
 		e.remove()
 	}
@@ -195,7 +177,7 @@ func porter_Step_5b(e *env) bool {
 
 func porter_stem(e *env) bool {
 	var B_Y_found bool
-	var v_1, v_10, v_11, v_12, v_13, v_14, v_15, v_16, v_2, v_3, v_4, v_5, v_6, v_7, v_8, v_9 int
+	var v_1, v_14, v_15, v_16, v_2, v_3, v_4, v_5 int
 	B_Y_found = false
 	v_1 = e.cursor
 	e.bra = e.cursor
@@ -253,30 +235,14 @@ lab0_6_47:
 	e.cursor = v_5
 	e.back = e.cursor
 	e.cursor = e.limit
-	v_6 = e.limit - e.cursor
-	porter_Step_1a(e)
-	e.cursor = e.limit - v_6
-	v_7 = e.limit - e.cursor
-	porter_Step_1b(e)
-	e.cursor = e.limit - v_7
-	v_8 = e.limit - e.cursor
-	porter_Step_1c(e)
-	e.cursor = e.limit - v_8
-	v_9 = e.limit - e.cursor
-	porter_Step_2(e)
-	e.cursor = e.limit - v_9
-	v_10 = e.limit - e.cursor
-	porter_Step_3(e)
-	e.cursor = e.limit - v_10
-	v_11 = e.limit - e.cursor
-	porter_Step_4(e)
-	e.cursor = e.limit - v_11
-	v_12 = e.limit - e.cursor
-	porter_Step_5a(e)
-	e.cursor = e.limit - v_12
-	v_13 = e.limit - e.cursor
-	porter_Step_5b(e)
-	e.cursor = e.limit - v_13
+	e.doBack(porter_Step_1a)
+	e.doBack(porter_Step_1b)
+	e.doBack(porter_Step_1c)
+	e.doBack(porter_Step_2)
+	e.doBack(porter_Step_3)
+	e.doBack(porter_Step_4)
+	e.doBack(porter_Step_5a)
+	e.doBack(porter_Step_5b)
 	e.cursor = e.back
 	v_14 = e.cursor
 	if B_Y_found {

@@ -12,14 +12,10 @@ func portuguese_prelude(e *env) bool {
 		e.ket = e.cursor
 		if among_var == 1 {
 			e.replace("a~")
-		} else {
-			if among_var == 2 {
-				e.replace("o~")
-			} else {
-				if !e.next() {
-					goto lab0_12_2
-				}
-			}
+		} else if among_var == 2 {
+			e.replace("o~")
+		} else if !e.next() {
+			goto lab0_12_2
 		}
 		continue
 	lab0_12_2:
@@ -109,14 +105,10 @@ func portuguese_postlude(e *env) bool {
 		e.ket = e.cursor
 		if among_var == 1 {
 			e.replace("ã")
-		} else {
-			if among_var == 2 {
-				e.replace("õ")
-			} else {
-				if !e.next() {
-					goto lab0_13_2
-				}
-			}
+		} else if among_var == 2 {
+			e.replace("õ")
+		} else if !e.next() {
+			goto lab0_13_2
 		}
 		continue
 	lab0_13_2:
@@ -146,126 +138,91 @@ func portuguese_standard_suffix(e *env) bool {
 			return false
 		}
 		e.remove()
-	} else {
-		if among_var == 2 {
-			if !portuguese_R2(e) {
-				return false
-			}
-			e.replace("log")
-		} else {
-			if among_var == 3 {
-				if !portuguese_R2(e) {
-					return false
-				}
-				e.replace("u")
-			} else {
-				if among_var == 4 {
-					if !portuguese_R2(e) {
-						return false
-					}
-					e.replace("ente")
-				} else {
-					if among_var == 5 {
-						if e.I_p1 > e.cursor {
-							return false
-						}
-						e.remove()
-						v_1 = e.limit - e.cursor
-						e.ket = e.cursor
-						among_var = e.findBack(portuguese_a_2)
-						if among_var == 0 {
-							e.cursor = e.limit - v_1
-							goto lab0_20_36
-						}
-						e.bra = e.cursor
-						if !portuguese_R2(e) {
-							e.cursor = e.limit - v_1
-							goto lab0_20_36
-						}
-						e.remove()
-						if among_var == 1 {
-							e.ket = e.cursor
-							if !e.eqBack("at") {
-								e.cursor = e.limit - v_1
-								goto lab0_20_36
-							}
-							e.bra = e.cursor
-							if !portuguese_R2(e) {
-								e.cursor = e.limit - v_1
-								goto lab0_20_36
-							}
-							e.remove()
-						}
-					lab0_20_36:
-					} else {
-						if among_var == 6 {
-							if !portuguese_R2(e) {
-								return false
-							}
-							e.remove()
-							v_2 = e.limit - e.cursor
-							e.ket = e.cursor
-							if e.findBack(portuguese_a_3) == 0 {
-								e.cursor = e.limit - v_2
-								goto lab0_20_69
-							}
-							e.bra = e.cursor
-							if !portuguese_R2(e) {
-								e.cursor = e.limit - v_2
-								goto lab0_20_69
-							}
-							e.remove()
-						lab0_20_69:
-						} else {
-							if among_var == 7 {
-								if !portuguese_R2(e) {
-									return false
-								}
-								e.remove()
-								v_3 = e.limit - e.cursor
-								e.ket = e.cursor
-								if e.findBack(portuguese_a_4) == 0 {
-									e.cursor = e.limit - v_3
-									goto lab0_20_88
-								}
-								e.bra = e.cursor
-								if !portuguese_R2(e) {
-									e.cursor = e.limit - v_3
-									goto lab0_20_88
-								}
-								e.remove()
-							lab0_20_88:
-							} else {
-								if among_var == 8 {
-									if !portuguese_R2(e) {
-										return false
-									}
-									e.remove()
-									v_4 = e.limit - e.cursor
-									e.ket = e.cursor
-									if !e.eqBack("at") {
-										e.cursor = e.limit - v_4
-										goto lab0_20_107
-									}
-									e.bra = e.cursor
-									if !portuguese_R2(e) {
-										e.cursor = e.limit - v_4
-										goto lab0_20_107
-									}
-									e.remove()
-								lab0_20_107:
-								} else {
-									if !portuguese_RV(e) || !e.letterBack('e') {
-										return false
-									}
-									e.replace("ir")
-								}
-							}
-						}
-					}
-				}
-			}
+	} else if among_var == 2 {
+		if !portuguese_R2(e) {
+			return false
 		}
+		e.replace("log")
+	} else if among_var == 3 {
+		if !portuguese_R2(e) {
+			return false
+		}
+		e.replace("u")
+	} else if among_var == 4 {
+		if !portuguese_R2(e) {
+			return false
+		}
+		e.replace("ente")
+	} else if among_var == 5 {
+		if e.I_p1 > e.cursor {
+			return false
+		}
+		e.remove()
+		v_1 = e.limit - e.cursor
+		e.ket = e.cursor
+		if among_var = e.findBack(portuguese_a_2); among_var == 0 {
+			e.cursor = e.limit - v_1
+			goto lab0_20_36
+		}
+		e.bra = e.cursor
+		if !portuguese_R2(e) {
+			e.cursor = e.limit - v_1
+			goto lab0_20_36
+		}
+		e.remove()
+		if among_var == 1 {
+			e.ket = e.cursor
+			if !e.eqBack("at") || !e.braHere() || !portuguese_R2(e) {
+				e.cursor = e.limit - v_1
+				goto lab0_20_36
+			}
+			e.remove()
+		}
+	lab0_20_36:
+	} else if among_var == 6 {
+		if !portuguese_R2(e) {
+			return false
+		}
+		e.remove()
+		v_2 = e.limit - e.cursor
+		e.ket = e.cursor
+		if e.findBack(portuguese_a_3) == 0 || !e.braHere() || !portuguese_R2(e) {
+			e.cursor = e.limit - v_2
+			goto lab0_20_69
+		}
+		e.remove()
+	lab0_20_69:
+	} else if among_var == 7 {
+		if !portuguese_R2(e) {
+			return false
+		}
+		e.remove()
+		v_3 = e.limit - e.cursor
+		e.ket = e.cursor
+		if e.findBack(portuguese_a_4) == 0 || !e.braHere() || !portuguese_R2(e) {
+			e.cursor = e.limit - v_3
+			goto lab0_20_88
+		}
+		e.remove()
+	lab0_20_88:
+	} else if among_var == 8 {
+		if !portuguese_R2(e) {
+			return false
+		}
+		e.remove()
+		v_4 = e.limit - e.cursor
+		e.ket = e.cursor
+		if !e.eqBack("at") || !e.braHere() || !portuguese_R2(e) {
+			e.cursor = e.limit - v_4
+			goto lab0_20_107
+		}
+		e.remove()
+	lab0_20_107:
+	} else {
+		if !portuguese_RV(e) || !e.letterBack('e') {
+			return false
+		}
+		e.replace("ir")
 	}
 	return true
 }
@@ -346,10 +303,8 @@ func portuguese_residual_form(e *env) bool {
 }
 
 func portuguese_stem(e *env) bool {
-	var v_1, v_2, v_3, v_4, v_5, v_6, v_7, v_8, v_9 int
-	v_1 = e.cursor
-	portuguese_prelude(e)
-	e.cursor = v_1
+	var v_2, v_3, v_4, v_5, v_6, v_7 int
+	e.do(portuguese_prelude)
 	portuguese_mark_regions(e)
 	e.back = e.cursor
 	e.cursor = e.limit
@@ -357,16 +312,9 @@ func portuguese_stem(e *env) bool {
 	for {
 		v_3 = e.limit - e.cursor
 		v_4 = e.limit - e.cursor
-		for {
-			v_5 = e.limit - e.cursor
-			if portuguese_standard_suffix(e) {
-				break
-			}
-			e.cursor = e.limit - v_5
-			if !portuguese_verb_suffix(e) {
-				goto lab1_6_9
-			}
-			break
+		v_5 = e.limit - e.cursor
+		if !portuguese_standard_suffix(e) && e.atBack(v_5) && !portuguese_verb_suffix(e) {
+			goto lab1_6_9
 		}
 		e.cursor = e.limit - v_4
 		v_6 = e.limit - e.cursor
@@ -396,13 +344,9 @@ func portuguese_stem(e *env) bool {
 	}
 lab0_6_7:
 	e.cursor = e.limit - v_2
-	v_8 = e.limit - e.cursor
-	portuguese_residual_form(e)
-	e.cursor = e.limit - v_8
+	e.doBack(portuguese_residual_form)
 	e.cursor = e.back
-	v_9 = e.cursor
-	portuguese_postlude(e)
-	e.cursor = v_9
+	e.do(portuguese_postlude)
 	return true
 }
 

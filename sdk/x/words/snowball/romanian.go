@@ -152,14 +152,10 @@ func romanian_postlude(e *env) bool {
 		e.ket = e.cursor
 		if among_var == 1 {
 			e.replace("i")
-		} else {
-			if among_var == 2 {
-				e.replace("u")
-			} else {
-				if !e.next() {
-					goto lab0_13_2
-				}
-			}
+		} else if among_var == 2 {
+			e.replace("u")
+		} else if !e.next() {
+			goto lab0_13_2
 		}
 		continue
 	lab0_13_2:
@@ -185,31 +181,21 @@ func romanian_step_0(e *env) bool {
 	}
 	if among_var == 1 {
 		e.remove()
-	} else {
-		if among_var == 2 {
-			e.replace("a")
-		} else {
-			if among_var == 3 {
-				e.replace("e")
-			} else {
-				if among_var == 4 {
-					e.replace("i")
-				} else {
-					if among_var == 5 {
-						if e.eqBack("ab") {
-							return false
-						}
-						e.replace("i")
-					} else {
-						if among_var == 6 {
-							e.replace("at")
-						} else {
-							e.replace("ați")
-						}
-					}
-				}
-			}
+	} else if among_var == 2 {
+		e.replace("a")
+	} else if among_var == 3 {
+		e.replace("e")
+	} else if among_var == 4 {
+		e.replace("i")
+	} else if among_var == 5 {
+		if e.eqBack("ab") {
+			return false
 		}
+		e.replace("i")
+	} else if among_var == 6 {
+		e.replace("at")
+	} else {
+		e.replace("ați")
 	}
 	return true
 }
@@ -252,16 +238,14 @@ func romanian_standard_suffix(e *env) bool {
 	}
 	if among_var == 1 {
 		e.remove()
-	} else {
-		if among_var == 2 {
-			if !e.letterBack('ț') {
-				return false
-			}
-			e.bra = e.cursor
-			e.replace("t")
-		} else {
-			e.replace("ist")
+	} else if among_var == 2 {
+		if !e.letterBack('ț') {
+			return false
 		}
+		e.bra = e.cursor
+		e.replace("t")
+	} else {
+		e.replace("ist")
 	}
 	e.B_standard_suffix_removed = true
 	return true
@@ -311,39 +295,21 @@ func romanian_vowel_suffix(e *env) bool {
 }
 
 func romanian_stem(e *env) bool {
-	var v_1, v_2, v_3, v_4, v_5, v_6 int
+	var v_4 int
 	romanian_norm(e)
-	v_1 = e.cursor
-	romanian_prelude(e)
-	e.cursor = v_1
+	e.do(romanian_prelude)
 	romanian_mark_regions(e)
 	e.back = e.cursor
 	e.cursor = e.limit
-	v_2 = e.limit - e.cursor
-	romanian_step_0(e)
-	e.cursor = e.limit - v_2
-	v_3 = e.limit - e.cursor
-	romanian_standard_suffix(e)
-	e.cursor = e.limit - v_3
+	e.doBack(romanian_step_0)
+	e.doBack(romanian_standard_suffix)
 	v_4 = e.limit - e.cursor
-	for {
-		if e.B_standard_suffix_removed {
-			break
-		}
-		if !romanian_verb_suffix(e) {
-			goto lab0_6_14
-		}
-		break
+	if !e.B_standard_suffix_removed && !romanian_verb_suffix(e) {
 	}
-lab0_6_14:
 	e.cursor = e.limit - v_4
-	v_5 = e.limit - e.cursor
-	romanian_vowel_suffix(e)
-	e.cursor = e.limit - v_5
+	e.doBack(romanian_vowel_suffix)
 	e.cursor = e.back
-	v_6 = e.cursor
-	romanian_postlude(e)
-	e.cursor = v_6
+	e.do(romanian_postlude)
 	return true
 }
 

@@ -39,14 +39,8 @@ func russian_perfective_gerund(e *env) bool {
 	}
 	e.bra = e.cursor
 	if among_var == 1 {
-		for {
-			if e.letterBack('а') {
-				break
-			}
-			if !e.letterBack('я') {
-				return false
-			}
-			break
+		if !e.letterBack('а') && !e.letterBack('я') {
+			return false
 		}
 		e.remove()
 	} else {
@@ -72,23 +66,15 @@ func russian_adjectival(e *env) bool {
 	}
 	v_1 = e.limit - e.cursor
 	e.ket = e.cursor
-	among_var = e.findBack(russian_a_2)
-	if among_var == 0 {
+	if among_var = e.findBack(russian_a_2); among_var == 0 {
 		e.cursor = e.limit - v_1
 		goto lab0_15_4
 	}
 	e.bra = e.cursor
 	if among_var == 1 {
-		for {
-			if e.letterBack('а') {
-				break
-			}
-			if e.cursor <= e.back || e.word[e.cursor-1] != 'я' {
-				e.cursor = e.limit - v_1
-				goto lab0_15_4
-			}
-			e.cursor -= 1
-			break
+		if !e.letterBack('а') && !e.letterBack('я') {
+			e.cursor = e.limit - v_1
+			goto lab0_15_4
 		}
 		e.remove()
 	} else {
@@ -116,14 +102,8 @@ func russian_verb(e *env) bool {
 	}
 	e.bra = e.cursor
 	if among_var == 1 {
-		for {
-			if e.letterBack('а') {
-				break
-			}
-			if !e.letterBack('я') {
-				return false
-			}
-			break
+		if !e.letterBack('а') && !e.letterBack('я') {
+			return false
 		}
 		e.remove()
 	} else {
@@ -165,21 +145,19 @@ func russian_tidy_up(e *env) bool {
 			return false
 		}
 		e.remove()
-	} else {
-		if among_var == 2 {
-			if !e.letterBack('н') {
-				return false
-			}
-			e.remove()
-		} else {
-			e.remove()
+	} else if among_var == 2 {
+		if !e.letterBack('н') {
+			return false
 		}
+		e.remove()
+	} else {
+		e.remove()
 	}
 	return true
 }
 
 func russian_stem(e *env) bool {
-	var v_1, v_10, v_11, v_12, v_2, v_3, v_5, v_6, v_7, v_8, v_9 int
+	var v_1, v_10, v_2, v_3, v_5, v_6, v_7, v_8, v_9 int
 	v_1 = e.cursor
 	for {
 		v_2 = e.cursor
@@ -221,23 +199,10 @@ func russian_stem(e *env) bool {
 		v_8 = e.limit - e.cursor
 		if !russian_reflexive(e) {
 			e.cursor = e.limit - v_8
-			goto lab1_6_46
 		}
-	lab1_6_46:
-		for {
-			v_9 = e.limit - e.cursor
-			if russian_adjectival(e) {
-				break
-			}
-			e.cursor = e.limit - v_9
-			if russian_verb(e) {
-				break
-			}
-			e.cursor = e.limit - v_9
-			if !russian_noun(e) {
-				goto lab0_6_37
-			}
-			break
+		v_9 = e.limit - e.cursor
+		if !russian_adjectival(e) && e.atBack(v_9) && !russian_verb(e) && e.atBack(v_9) && !russian_noun(e) {
+			goto lab0_6_37
 		}
 		break
 	}
@@ -245,20 +210,15 @@ lab0_6_37:
 	e.cursor = e.limit - v_6
 	v_10 = e.limit - e.cursor
 	e.ket = e.cursor
-	if e.cursor <= e.back || e.word[e.cursor-1] != 'и' {
+	if !e.letterBack('и') {
 		e.cursor = e.limit - v_10
 		goto lab0_6_75
 	}
-	e.cursor -= 1
 	e.bra = e.cursor
 	e.remove()
 lab0_6_75:
-	v_11 = e.limit - e.cursor
-	russian_derivational(e)
-	e.cursor = e.limit - v_11
-	v_12 = e.limit - e.cursor
-	russian_tidy_up(e)
-	e.cursor = e.limit - v_12
+	e.doBack(russian_derivational)
+	e.doBack(russian_tidy_up)
 	e.back = v_5
 	e.cursor = e.back
 	return true

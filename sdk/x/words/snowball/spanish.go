@@ -83,26 +83,16 @@ func spanish_postlude(e *env) bool {
 		e.ket = e.cursor
 		if among_var == 1 {
 			e.replace("a")
-		} else {
-			if among_var == 2 {
-				e.replace("e")
-			} else {
-				if among_var == 3 {
-					e.replace("i")
-				} else {
-					if among_var == 4 {
-						e.replace("o")
-					} else {
-						if among_var == 5 {
-							e.replace("u")
-						} else {
-							if !e.next() {
-								goto lab0_13_2
-							}
-						}
-					}
-				}
-			}
+		} else if among_var == 2 {
+			e.replace("e")
+		} else if among_var == 3 {
+			e.replace("i")
+		} else if among_var == 4 {
+			e.replace("o")
+		} else if among_var == 5 {
+			e.replace("u")
+		} else if !e.next() {
+			goto lab0_13_2
 		}
 		continue
 	lab0_13_2:
@@ -136,35 +126,25 @@ func spanish_attached_pronoun(e *env) bool {
 	if among_var == 1 {
 		e.bra = e.cursor
 		e.replace("iendo")
+	} else if among_var == 2 {
+		e.bra = e.cursor
+		e.replace("ando")
+	} else if among_var == 3 {
+		e.bra = e.cursor
+		e.replace("ar")
+	} else if among_var == 4 {
+		e.bra = e.cursor
+		e.replace("er")
+	} else if among_var == 5 {
+		e.bra = e.cursor
+		e.replace("ir")
+	} else if among_var == 6 {
+		e.remove()
 	} else {
-		if among_var == 2 {
-			e.bra = e.cursor
-			e.replace("ando")
-		} else {
-			if among_var == 3 {
-				e.bra = e.cursor
-				e.replace("ar")
-			} else {
-				if among_var == 4 {
-					e.bra = e.cursor
-					e.replace("er")
-				} else {
-					if among_var == 5 {
-						e.bra = e.cursor
-						e.replace("ir")
-					} else {
-						if among_var == 6 {
-							e.remove()
-						} else {
-							if !e.letterBack('u') {
-								return false
-							}
-							e.remove()
-						}
-					}
-				}
-			}
+		if !e.letterBack('u') {
+			return false
 		}
+		e.remove()
 	}
 	return true
 }
@@ -181,139 +161,99 @@ func spanish_standard_suffix(e *env) bool {
 			return false
 		}
 		e.remove()
-	} else {
-		if among_var == 2 {
-			if !spanish_R2(e) {
-				return false
-			}
-			e.remove()
-			v_1 = e.limit - e.cursor
-			e.ket = e.cursor
-			if !e.eqBack("ic") {
-				e.cursor = e.limit - v_1
-				goto lab0_20_18
-			}
-			e.bra = e.cursor
-			if !spanish_R2(e) {
-				e.cursor = e.limit - v_1
-				goto lab0_20_18
-			}
-			e.remove()
-		lab0_20_18:
-		} else {
-			if among_var == 3 {
-				if !spanish_R2(e) {
-					return false
-				}
-				e.replace("log")
-			} else {
-				if among_var == 4 {
-					if !spanish_R2(e) {
-						return false
-					}
-					e.replace("u")
-				} else {
-					if among_var == 5 {
-						if !spanish_R2(e) {
-							return false
-						}
-						e.replace("ente")
-					} else {
-						if among_var == 6 {
-							if e.I_p1 > e.cursor {
-								return false
-							}
-							e.remove()
-							v_2 = e.limit - e.cursor
-							e.ket = e.cursor
-							among_var = e.findBack(spanish_a_3)
-							if among_var == 0 {
-								e.cursor = e.limit - v_2
-								goto lab0_20_55
-							}
-							e.bra = e.cursor
-							if !spanish_R2(e) {
-								e.cursor = e.limit - v_2
-								goto lab0_20_55
-							}
-							e.remove()
-							if among_var == 1 {
-								e.ket = e.cursor
-								if !e.eqBack("at") {
-									e.cursor = e.limit - v_2
-									goto lab0_20_55
-								}
-								e.bra = e.cursor
-								if !spanish_R2(e) {
-									e.cursor = e.limit - v_2
-									goto lab0_20_55
-								}
-								e.remove()
-							}
-						lab0_20_55:
-						} else {
-							if among_var == 7 {
-								if !spanish_R2(e) {
-									return false
-								}
-								e.remove()
-								v_3 = e.limit - e.cursor
-								e.ket = e.cursor
-								if e.findBack(spanish_a_4) == 0 {
-									e.cursor = e.limit - v_3
-									goto lab0_20_88
-								}
-								e.bra = e.cursor
-								if !spanish_R2(e) {
-									e.cursor = e.limit - v_3
-									goto lab0_20_88
-								}
-								e.remove()
-							lab0_20_88:
-							} else {
-								if among_var == 8 {
-									if !spanish_R2(e) {
-										return false
-									}
-									e.remove()
-									v_4 = e.limit - e.cursor
-									e.ket = e.cursor
-									if e.findBack(spanish_a_5) == 0 {
-										e.cursor = e.limit - v_4
-										goto lab0_20_107
-									}
-									e.bra = e.cursor
-									if !spanish_R2(e) {
-										e.cursor = e.limit - v_4
-										goto lab0_20_107
-									}
-									e.remove()
-								lab0_20_107:
-								} else {
-									if !spanish_R2(e) {
-										return false
-									}
-									e.remove()
-									v_5 = e.limit - e.cursor
-									e.ket = e.cursor
-									if !e.eqBack("at") {
-										e.cursor = e.limit - v_5
-										goto lab0_20_125
-									}
-									e.bra = e.cursor
-									if !spanish_R2(e) {
-										e.cursor = e.limit - v_5
-										goto lab0_20_125
-									}
-									e.remove()
-								lab0_20_125:
-								}
-							}
-						}
-					}
-				}
-			}
+	} else if among_var == 2 {
+		if !spanish_R2(e) {
+			return false
 		}
+		e.remove()
+		v_1 = e.limit - e.cursor
+		e.ket = e.cursor
+		if !e.eqBack("ic") || !e.braHere() || !spanish_R2(e) {
+			e.cursor = e.limit - v_1
+			goto lab0_20_18
+		}
+		e.remove()
+	lab0_20_18:
+	} else if among_var == 3 {
+		if !spanish_R2(e) {
+			return false
+		}
+		e.replace("log")
+	} else if among_var == 4 {
+		if !spanish_R2(e) {
+			return false
+		}
+		e.replace("u")
+	} else if among_var == 5 {
+		if !spanish_R2(e) {
+			return false
+		}
+		e.replace("ente")
+	} else if among_var == 6 {
+		if e.I_p1 > e.cursor {
+			return false
+		}
+		e.remove()
+		v_2 = e.limit - e.cursor
+		e.ket = e.cursor
+		if among_var = e.findBack(spanish_a_3); among_var == 0 {
+			e.cursor = e.limit - v_2
+			goto lab0_20_55
+		}
+		e.bra = e.cursor
+		if !spanish_R2(e) {
+			e.cursor = e.limit - v_2
+			goto lab0_20_55
+		}
+		e.remove()
+		if among_var == 1 {
+			e.ket = e.cursor
+			if !e.eqBack("at") || !e.braHere() || !spanish_R2(e) {
+				e.cursor = e.limit - v_2
+				goto lab0_20_55
+			}
+			e.remove()
+		}
+	lab0_20_55:
+	} else if among_var == 7 {
+		if !spanish_R2(e) {
+			return false
+		}
+		e.remove()
+		v_3 = e.limit - e.cursor
+		e.ket = e.cursor
+		if e.findBack(spanish_a_4) == 0 || !e.braHere() || !spanish_R2(e) {
+			e.cursor = e.limit - v_3
+			goto lab0_20_88
+		}
+		e.remove()
+	lab0_20_88:
+	} else if among_var == 8 {
+		if !spanish_R2(e) {
+			return false
+		}
+		e.remove()
+		v_4 = e.limit - e.cursor
+		e.ket = e.cursor
+		if e.findBack(spanish_a_5) == 0 || !e.braHere() || !spanish_R2(e) {
+			e.cursor = e.limit - v_4
+			goto lab0_20_107
+		}
+		e.remove()
+	lab0_20_107:
+	} else {
+		if !spanish_R2(e) {
+			return false
+		}
+		e.remove()
+		v_5 = e.limit - e.cursor
+		e.ket = e.cursor
+		if !e.eqBack("at") || !e.braHere() || !spanish_R2(e) {
+			e.cursor = e.limit - v_5
+			goto lab0_20_125
+		}
+		e.remove()
+	lab0_20_125:
 	}
 	return true
 }
@@ -356,17 +296,15 @@ func spanish_verb_suffix(e *env) bool {
 	e.back = v_2
 	if among_var == 1 {
 		v_3 = e.limit - e.cursor
-		if e.cursor <= e.back || e.word[e.cursor-1] != 'u' {
+		if !e.letterBack('u') {
 			e.cursor = e.limit - v_3
 			goto lab0_16_15
 		}
-		e.cursor -= 1
 		v_4 = e.limit - e.cursor
-		if e.cursor <= e.back || e.word[e.cursor-1] != 'g' {
+		if !e.letterBack('g') {
 			e.cursor = e.limit - v_3
 			goto lab0_16_15
 		}
-		e.cursor -= 1
 		e.cursor = e.limit - v_4
 	lab0_16_15:
 		e.bra = e.cursor
@@ -396,18 +334,16 @@ func spanish_residual_suffix(e *env) bool {
 		e.remove()
 		v_1 = e.limit - e.cursor
 		e.ket = e.cursor
-		if e.cursor <= e.back || e.word[e.cursor-1] != 'u' {
+		if !e.letterBack('u') {
 			e.cursor = e.limit - v_1
 			goto lab0_20_17
 		}
-		e.cursor -= 1
 		e.bra = e.cursor
 		v_2 = e.limit - e.cursor
-		if e.cursor <= e.back || e.word[e.cursor-1] != 'g' {
+		if !e.letterBack('g') {
 			e.cursor = e.limit - v_1
 			goto lab0_20_17
 		}
-		e.cursor -= 1
 		e.cursor = e.limit - v_2
 		if !spanish_RV(e) {
 			e.cursor = e.limit - v_1
@@ -420,38 +356,19 @@ func spanish_residual_suffix(e *env) bool {
 }
 
 func spanish_stem(e *env) bool {
-	var v_1, v_2, v_3, v_4, v_5 int
+	var v_2, v_3 int
 	spanish_mark_regions(e)
 	e.back = e.cursor
 	e.cursor = e.limit
-	v_1 = e.limit - e.cursor
-	spanish_attached_pronoun(e)
-	e.cursor = e.limit - v_1
+	e.doBack(spanish_attached_pronoun)
 	v_2 = e.limit - e.cursor
-	for {
-		v_3 = e.limit - e.cursor
-		if spanish_standard_suffix(e) {
-			break
-		}
-		e.cursor = e.limit - v_3
-		if spanish_y_verb_suffix(e) {
-			break
-		}
-		e.cursor = e.limit - v_3
-		if !spanish_verb_suffix(e) {
-			goto lab0_6_7
-		}
-		break
+	v_3 = e.limit - e.cursor
+	if !spanish_standard_suffix(e) && e.atBack(v_3) && !spanish_y_verb_suffix(e) && e.atBack(v_3) && !spanish_verb_suffix(e) {
 	}
-lab0_6_7:
 	e.cursor = e.limit - v_2
-	v_4 = e.limit - e.cursor
-	spanish_residual_suffix(e)
-	e.cursor = e.limit - v_4
+	e.doBack(spanish_residual_suffix)
 	e.cursor = e.back
-	v_5 = e.cursor
-	spanish_postlude(e)
-	e.cursor = v_5
+	e.do(spanish_postlude)
 	return true
 }
 

@@ -70,6 +70,27 @@ func (e *env) previous() bool {
 	return true
 }
 
+// at moves to a position, atBack to one that is counted from the limit. Both return true.
+func (e *env) at(position int) bool {
+	e.cursor = position
+	return true
+}
+
+func (e *env) atBack(position int) bool { return e.at(e.limit - position) }
+
+// do runs a step and moves back to where it began; doBack counts from the limit.
+func (e *env) do(step func(*env) bool) {
+	cursor := e.cursor
+	step(e)
+	e.cursor = cursor
+}
+
+func (e *env) doBack(step func(*env) bool) {
+	position := e.limit - e.cursor
+	step(e)
+	e.cursor = e.limit - position
+}
+
 // braHere begins the slice at the cursor, ketHere ends it there. Both return true.
 func (e *env) braHere() bool {
 	e.bra = e.cursor

@@ -60,27 +60,25 @@ func swedish_main_suffix(e *env) bool {
 	e.back = v_2
 	if among_var == 1 {
 		e.remove()
-	} else {
-		if among_var == 2 {
-			for {
-				v_3 = e.limit - e.cursor
-				if e.eqBack("et") && swedish_et_condition(e) {
-					e.bra = e.cursor
-					break
-				}
-				e.cursor = e.limit - v_3
-				if !e.inBack(swedish_g_s_ending) {
-					return false
-				}
+	} else if among_var == 2 {
+		for {
+			v_3 = e.limit - e.cursor
+			if e.eqBack("et") && swedish_et_condition(e) {
+				e.bra = e.cursor
 				break
 			}
-			e.remove()
-		} else {
-			if !swedish_et_condition(e) {
+			e.cursor = e.limit - v_3
+			if !e.inBack(swedish_g_s_ending) {
 				return false
 			}
-			e.remove()
+			break
 		}
+		e.remove()
+	} else {
+		if !swedish_et_condition(e) {
+			return false
+		}
+		e.remove()
 	}
 	return true
 }
@@ -127,35 +125,24 @@ func swedish_other_suffix(e *env) bool {
 	e.back = v_2
 	if among_var == 1 {
 		e.remove()
-	} else {
-		if among_var == 2 {
-			if !e.inBack(swedish_g_ost_ending) {
-				return false
-			}
-			e.replace("ös")
-		} else {
-			e.replace("full")
+	} else if among_var == 2 {
+		if !e.inBack(swedish_g_ost_ending) {
+			return false
 		}
+		e.replace("ös")
+	} else {
+		e.replace("full")
 	}
 	return true
 }
 
 func swedish_stem(e *env) bool {
-	var v_1, v_2, v_3, v_4 int
-	v_1 = e.cursor
-	swedish_mark_regions(e)
-	e.cursor = v_1
+	e.do(swedish_mark_regions)
 	e.back = e.cursor
 	e.cursor = e.limit
-	v_2 = e.limit - e.cursor
-	swedish_main_suffix(e)
-	e.cursor = e.limit - v_2
-	v_3 = e.limit - e.cursor
-	swedish_consonant_pair(e)
-	e.cursor = e.limit - v_3
-	v_4 = e.limit - e.cursor
-	swedish_other_suffix(e)
-	e.cursor = e.limit - v_4
+	e.doBack(swedish_main_suffix)
+	e.doBack(swedish_consonant_pair)
+	e.doBack(swedish_other_suffix)
 	e.cursor = e.back
 	return true
 }

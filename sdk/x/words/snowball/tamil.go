@@ -34,16 +34,13 @@ func tamil_fix_endings(e *env) bool {
 }
 
 func tamil_remove_question_prefixes(e *env) bool {
-	var v_1 int
 	e.bra = e.cursor
 	if !e.letter('எ') || e.find(tamil_a_1) == 0 || !e.letter('்') {
 		return false
 	}
 	e.ket = e.cursor
 	e.remove()
-	v_1 = e.cursor
-	tamil_fix_va_start(e)
-	e.cursor = v_1
+	e.do(tamil_fix_va_start)
 	return true
 }
 
@@ -63,50 +60,36 @@ func tamil_fix_ending(e *env) bool {
 		e.bra = e.cursor
 		if among_var == 1 {
 			e.remove()
-		} else {
-			if among_var == 2 {
-				v_2 = e.limit - e.cursor
-				if e.findBack(tamil_a_2) == 0 {
-					goto lab0_15_7
-				}
-				e.cursor = e.limit - v_2
-				e.remove()
-			} else {
-				if among_var == 3 {
-					e.replace("ள்")
-				} else {
-					if among_var == 4 {
-						e.replace("ல்")
-					} else {
-						if among_var == 5 {
-							e.replace("டு")
-						} else {
-							if among_var == 6 {
-								if !e.B_found_vetrumai_urupu || e.letterBack('ை') {
-									goto lab0_15_7
-								}
-								e.replace("ம்")
-							} else {
-								if among_var == 7 {
-									e.replace("்")
-								} else {
-									if among_var == 8 {
-										v_3 = e.limit - e.cursor
-										if e.findBack(tamil_a_3) != 0 {
-											goto lab0_15_7
-										}
-										e.cursor = e.limit - v_3
-										e.remove()
-									} else {
-										among_var = e.findBack(tamil_a_4)
-										e.replace(tamil_as_4[among_var-1])
-									}
-								}
-							}
-						}
-					}
-				}
+		} else if among_var == 2 {
+			v_2 = e.limit - e.cursor
+			if e.findBack(tamil_a_2) == 0 {
+				goto lab0_15_7
 			}
+			e.cursor = e.limit - v_2
+			e.remove()
+		} else if among_var == 3 {
+			e.replace("ள்")
+		} else if among_var == 4 {
+			e.replace("ல்")
+		} else if among_var == 5 {
+			e.replace("டு")
+		} else if among_var == 6 {
+			if !e.B_found_vetrumai_urupu || e.letterBack('ை') {
+				goto lab0_15_7
+			}
+			e.replace("ம்")
+		} else if among_var == 7 {
+			e.replace("்")
+		} else if among_var == 8 {
+			v_3 = e.limit - e.cursor
+			if e.findBack(tamil_a_3) != 0 {
+				goto lab0_15_7
+			}
+			e.cursor = e.limit - v_3
+			e.remove()
+		} else {
+			among_var = e.findBack(tamil_a_4)
+			e.replace(tamil_as_4[among_var-1])
 		}
 		break
 	lab0_15_7:
@@ -119,16 +102,9 @@ func tamil_fix_ending(e *env) bool {
 			v_4 = e.limit - e.cursor
 			if e.findBack(tamil_a_6) != 0 {
 				v_5 = e.limit - e.cursor
-				if e.cursor <= e.back || e.word[e.cursor-1] != '்' {
+				if !e.letterBack('்') || e.findBack(tamil_a_7) == 0 {
 					e.cursor = e.limit - v_5
-					goto lab1_15_82
 				}
-				e.cursor -= 1
-				if e.findBack(tamil_a_7) == 0 {
-					e.cursor = e.limit - v_5
-					goto lab1_15_82
-				}
-			lab1_15_82:
 				e.bra = e.cursor
 				e.remove()
 				break
@@ -155,16 +131,13 @@ func tamil_fix_ending(e *env) bool {
 }
 
 func tamil_remove_pronoun_prefixes(e *env) bool {
-	var v_1 int
 	e.bra = e.cursor
 	if e.find(tamil_a_10) == 0 || e.find(tamil_a_11) == 0 || !e.letter('்') {
 		return false
 	}
 	e.ket = e.cursor
 	e.remove()
-	v_1 = e.cursor
-	tamil_fix_va_start(e)
-	e.cursor = v_1
+	e.do(tamil_fix_va_start)
 	return true
 }
 
@@ -188,16 +161,12 @@ func tamil_remove_plural_suffix(e *env) bool {
 			e.replace("்")
 			break
 		}
+	} else if among_var == 2 {
+		e.replace("ல்")
+	} else if among_var == 3 {
+		e.replace("ள்")
 	} else {
-		if among_var == 2 {
-			e.replace("ல்")
-		} else {
-			if among_var == 3 {
-				e.replace("ள்")
-			} else {
-				e.remove()
-			}
-		}
+		e.remove()
 	}
 	e.cursor = e.back
 	return true
@@ -239,7 +208,6 @@ func tamil_remove_command_suffixes(e *env) bool {
 }
 
 func tamil_remove_um(e *env) bool {
-	var v_1 int
 	if !tamil_has_min_length(e) {
 		return false
 	}
@@ -252,9 +220,7 @@ func tamil_remove_um(e *env) bool {
 	e.bra = e.cursor
 	e.replace("்")
 	e.cursor = e.back
-	v_1 = e.cursor
-	tamil_fix_ending(e)
-	e.cursor = v_1
+	e.do(tamil_fix_ending)
 	return true
 }
 
@@ -272,17 +238,15 @@ func tamil_remove_common_word_endings(e *env) bool {
 	e.bra = e.cursor
 	if among_var == 1 {
 		e.replace("்")
-	} else {
-		if among_var == 2 {
-			v_1 = e.limit - e.cursor
-			if e.findBack(tamil_a_16) != 0 {
-				return false
-			}
-			e.cursor = e.limit - v_1
-			e.replace("்")
-		} else {
-			e.remove()
+	} else if among_var == 2 {
+		v_1 = e.limit - e.cursor
+		if e.findBack(tamil_a_16) != 0 {
+			return false
 		}
+		e.cursor = e.limit - v_1
+		e.replace("்")
+	} else {
+		e.remove()
 	}
 	e.cursor = e.back
 	tamil_fix_endings(e)
@@ -307,44 +271,34 @@ func tamil_remove_vetrumai_urupukal(e *env) bool {
 		e.bra = e.cursor
 		if among_var == 1 {
 			e.remove()
-		} else {
-			if among_var == 2 {
-				e.replace("்")
-			} else {
-				if among_var == 3 {
-					if e.letterBack('ம') {
-						goto lab0_29_8
-					}
-					e.replace("்")
-				} else {
-					if among_var == 4 {
-						if len(e.word) < 7 {
-							goto lab0_29_8
-						}
-						e.replace("்")
-					} else {
-						if among_var == 5 {
-							v_3 = e.limit - e.cursor
-							if e.findBack(tamil_a_18) != 0 {
-								goto lab0_29_8
-							}
-							e.cursor = e.limit - v_3
-							e.replace("்")
-						} else {
-							if among_var == 6 {
-								v_4 = e.limit - e.cursor
-								if e.findBack(tamil_a_19) != 0 {
-									goto lab0_29_8
-								}
-								e.cursor = e.limit - v_4
-								e.remove()
-							} else {
-								e.replace("ி")
-							}
-						}
-					}
-				}
+		} else if among_var == 2 {
+			e.replace("்")
+		} else if among_var == 3 {
+			if e.letterBack('ம') {
+				goto lab0_29_8
 			}
+			e.replace("்")
+		} else if among_var == 4 {
+			if len(e.word) < 7 {
+				goto lab0_29_8
+			}
+			e.replace("்")
+		} else if among_var == 5 {
+			v_3 = e.limit - e.cursor
+			if e.findBack(tamil_a_18) != 0 {
+				goto lab0_29_8
+			}
+			e.cursor = e.limit - v_3
+			e.replace("்")
+		} else if among_var == 6 {
+			v_4 = e.limit - e.cursor
+			if e.findBack(tamil_a_19) != 0 {
+				goto lab0_29_8
+			}
+			e.cursor = e.limit - v_4
+			e.remove()
+		} else {
+			e.replace("ி")
 		}
 		e.cursor = e.limit - v_2
 		break
@@ -419,42 +373,34 @@ func tamil_remove_tense_suffix(e *env) bool {
 	e.bra = e.cursor
 	if among_var == 1 {
 		e.remove()
-	} else {
-		if among_var == 2 {
-			v_3 = e.limit - e.cursor
-			if e.findBack(tamil_a_23) != 0 {
-				goto lab0_24_7
-			}
-			e.cursor = e.limit - v_3
-			e.remove()
-		} else {
-			if among_var == 3 {
-				v_4 = e.limit - e.cursor
-				if e.findBack(tamil_a_24) != 0 {
-					goto lab0_24_7
-				}
-				e.cursor = e.limit - v_4
-				e.remove()
-			} else {
-				if among_var == 4 {
-					if e.letterBack('ச') {
-						goto lab0_24_7
-					}
-					e.replace("்")
-				} else {
-					if among_var == 5 {
-						e.replace("்")
-					} else {
-						v_5 = e.limit - e.cursor
-						if !e.letterBack('்') {
-							goto lab0_24_7
-						}
-						e.cursor = e.limit - v_5
-						e.remove()
-					}
-				}
-			}
+	} else if among_var == 2 {
+		v_3 = e.limit - e.cursor
+		if e.findBack(tamil_a_23) != 0 {
+			goto lab0_24_7
 		}
+		e.cursor = e.limit - v_3
+		e.remove()
+	} else if among_var == 3 {
+		v_4 = e.limit - e.cursor
+		if e.findBack(tamil_a_24) != 0 {
+			goto lab0_24_7
+		}
+		e.cursor = e.limit - v_4
+		e.remove()
+	} else if among_var == 4 {
+		if e.letterBack('ச') {
+			goto lab0_24_7
+		}
+		e.replace("்")
+	} else if among_var == 5 {
+		e.replace("்")
+	} else {
+		v_5 = e.limit - e.cursor
+		if !e.letterBack('்') {
+			goto lab0_24_7
+		}
+		e.cursor = e.limit - v_5
+		e.remove()
 	}
 	B_found_a_match = true
 	e.cursor = e.limit - v_2
@@ -474,39 +420,20 @@ lab0_24_7:
 }
 
 func tamil_stem(e *env) bool {
-	var v_1, v_2, v_3, v_4, v_5, v_6, v_7, v_8, v_9 int
 	e.B_found_vetrumai_urupu = false
-	v_1 = e.cursor
-	tamil_fix_ending(e)
-	e.cursor = v_1
+	e.do(tamil_fix_ending)
 	if !tamil_has_min_length(e) {
 		return false
 	}
-	v_2 = e.cursor
-	tamil_remove_question_prefixes(e)
-	e.cursor = v_2
-	v_3 = e.cursor
-	tamil_remove_pronoun_prefixes(e)
-	e.cursor = v_3
+	e.do(tamil_remove_question_prefixes)
+	e.do(tamil_remove_pronoun_prefixes)
 	tamil_remove_question_suffixes(e)
-	v_4 = e.cursor
-	tamil_remove_um(e)
-	e.cursor = v_4
-	v_5 = e.cursor
-	tamil_remove_common_word_endings(e)
-	e.cursor = v_5
-	v_6 = e.cursor
-	tamil_remove_vetrumai_urupukal(e)
-	e.cursor = v_6
-	v_7 = e.cursor
-	tamil_remove_plural_suffix(e)
-	e.cursor = v_7
-	v_8 = e.cursor
-	tamil_remove_command_suffixes(e)
-	e.cursor = v_8
-	v_9 = e.cursor
-	tamil_remove_tense_suffixes(e)
-	e.cursor = v_9
+	e.do(tamil_remove_um)
+	e.do(tamil_remove_common_word_endings)
+	e.do(tamil_remove_vetrumai_urupukal)
+	e.do(tamil_remove_plural_suffix)
+	e.do(tamil_remove_command_suffixes)
+	e.do(tamil_remove_tense_suffixes)
 	return true
 }
 

@@ -9,40 +9,9 @@ func turkish_check_vowel_harmony(e *env) bool {
 	if !e.goOutBack(turkish_g_vowel) {
 		return false
 	}
-	for {
-		v_2 = e.limit - e.cursor
-		if e.letterBack('a') && e.goOutBack(turkish_g_vowel1) {
-			break
-		}
-		e.cursor = e.limit - v_2
-		if e.letterBack('e') && e.goOutBack(turkish_g_vowel2) {
-			break
-		}
-		e.cursor = e.limit - v_2
-		if e.letterBack('ı') && e.goOutBack(turkish_g_vowel3) {
-			break
-		}
-		e.cursor = e.limit - v_2
-		if e.letterBack('i') && e.goOutBack(turkish_g_vowel4) {
-			break
-		}
-		e.cursor = e.limit - v_2
-		if e.letterBack('o') && e.goOutBack(turkish_g_vowel5) {
-			break
-		}
-		e.cursor = e.limit - v_2
-		if e.letterBack('ö') && e.goOutBack(turkish_g_vowel6) {
-			break
-		}
-		e.cursor = e.limit - v_2
-		if e.letterBack('u') && e.goOutBack(turkish_g_vowel5) {
-			break
-		}
-		e.cursor = e.limit - v_2
-		if !e.letterBack('ü') || !e.goOutBack(turkish_g_vowel6) {
-			return false
-		}
-		break
+	v_2 = e.limit - e.cursor
+	if (!e.letterBack('a') || !e.goOutBack(turkish_g_vowel1)) && e.atBack(v_2) && (!e.letterBack('e') || !e.goOutBack(turkish_g_vowel2)) && e.atBack(v_2) && (!e.letterBack('ı') || !e.goOutBack(turkish_g_vowel3)) && e.atBack(v_2) && (!e.letterBack('i') || !e.goOutBack(turkish_g_vowel4)) && e.atBack(v_2) && (!e.letterBack('o') || !e.goOutBack(turkish_g_vowel5)) && e.atBack(v_2) && (!e.letterBack('ö') || !e.goOutBack(turkish_g_vowel6)) && e.atBack(v_2) && (!e.letterBack('u') || !e.goOutBack(turkish_g_vowel5)) && e.atBack(v_2) && (!e.letterBack('ü') || !e.goOutBack(turkish_g_vowel6)) {
+		return false
 	}
 	e.cursor = e.limit - v_1
 	return true
@@ -339,24 +308,9 @@ func turkish_stem_nominal_verb_suffixes(e *env) bool {
 	e.B_continue_stemming_noun_suffixes = true
 	for {
 		v_1 = e.limit - e.cursor
-		for {
-			v_2 = e.limit - e.cursor
-			if turkish_mark_ymUs_(e) {
-				break
-			}
-			e.cursor = e.limit - v_2
-			if turkish_mark_yDU(e) {
-				break
-			}
-			e.cursor = e.limit - v_2
-			if turkish_mark_ysA(e) {
-				break
-			}
-			e.cursor = e.limit - v_2
-			if !turkish_mark_yken(e) {
-				goto lab0_31_4
-			}
-			break
+		v_2 = e.limit - e.cursor
+		if !turkish_mark_ymUs_(e) && e.atBack(v_2) && !turkish_mark_yDU(e) && e.atBack(v_2) && !turkish_mark_ysA(e) && e.atBack(v_2) && !turkish_mark_yken(e) {
+			goto lab0_31_4
 		}
 		break
 	lab0_31_4:
@@ -399,27 +353,10 @@ func turkish_stem_nominal_verb_suffixes(e *env) bool {
 			e.remove()
 			v_4 = e.limit - e.cursor
 			e.ket = e.cursor
-			for {
-				v_5 = e.limit - e.cursor
-				if turkish_mark_DUr(e) {
-					break
-				}
-				e.cursor = e.limit - v_5
-				if turkish_mark_yDU(e) {
-					break
-				}
-				e.cursor = e.limit - v_5
-				if turkish_mark_ysA(e) {
-					break
-				}
-				e.cursor = e.limit - v_5
-				if !turkish_mark_ymUs_(e) {
-					e.cursor = e.limit - v_4
-					goto lab1_31_81
-				}
-				break
+			v_5 = e.limit - e.cursor
+			if !turkish_mark_DUr(e) && e.atBack(v_5) && !turkish_mark_yDU(e) && e.atBack(v_5) && !turkish_mark_ysA(e) && e.atBack(v_5) && !turkish_mark_ymUs_(e) {
+				e.cursor = e.limit - v_4
 			}
-		lab1_31_81:
 			e.B_continue_stemming_noun_suffixes = false
 			break
 		}
@@ -427,38 +364,16 @@ func turkish_stem_nominal_verb_suffixes(e *env) bool {
 		if !turkish_mark_nUz(e) {
 			goto lab0_31_113
 		}
-		for {
-			v_6 = e.limit - e.cursor
-			if turkish_mark_yDU(e) {
-				break
-			}
-			e.cursor = e.limit - v_6
-			if !turkish_mark_ysA(e) {
-				goto lab0_31_113
-			}
-			break
+		v_6 = e.limit - e.cursor
+		if !turkish_mark_yDU(e) && e.atBack(v_6) && !turkish_mark_ysA(e) {
+			goto lab0_31_113
 		}
 		break
 	lab0_31_113:
 		e.cursor = e.limit - v_1
-		for {
-			v_7 = e.limit - e.cursor
-			if turkish_mark_sUnUz(e) {
-				break
-			}
-			e.cursor = e.limit - v_7
-			if turkish_mark_yUz(e) {
-				break
-			}
-			e.cursor = e.limit - v_7
-			if turkish_mark_sUn(e) {
-				break
-			}
-			e.cursor = e.limit - v_7
-			if !turkish_mark_yUm(e) {
-				goto lab0_31_132
-			}
-			break
+		v_7 = e.limit - e.cursor
+		if !turkish_mark_sUnUz(e) && e.atBack(v_7) && !turkish_mark_yUz(e) && e.atBack(v_7) && !turkish_mark_sUn(e) && e.atBack(v_7) && !turkish_mark_yUm(e) {
+			goto lab0_31_132
 		}
 		e.bra = e.cursor
 		e.remove()
@@ -466,9 +381,7 @@ func turkish_stem_nominal_verb_suffixes(e *env) bool {
 		e.ket = e.cursor
 		if !turkish_mark_ymUs_(e) {
 			e.cursor = e.limit - v_8
-			goto lab1_31_160
 		}
-	lab1_31_160:
 		break
 	lab0_31_132:
 		e.cursor = e.limit - v_1
@@ -505,9 +418,7 @@ func turkish_stem_nominal_verb_suffixes(e *env) bool {
 		}
 		if !turkish_mark_ymUs_(e) {
 			e.cursor = e.limit - v_9
-			goto lab0_31_175
 		}
-	lab0_31_175:
 		break
 	}
 	e.bra = e.cursor
@@ -536,9 +447,7 @@ func turkish_stem_suffix_chain_before_ki(e *env) bool {
 					v_4 = e.limit - e.cursor
 					if !turkish_stem_suffix_chain_before_ki(e) {
 						e.cursor = e.limit - v_4
-						goto lab3_32_21
 					}
-				lab3_32_21:
 					break
 				}
 				e.cursor = e.limit - v_3
@@ -558,7 +467,6 @@ func turkish_stem_suffix_chain_before_ki(e *env) bool {
 				e.remove()
 				if !turkish_stem_suffix_chain_before_ki(e) {
 					e.cursor = e.limit - v_5
-					goto lab2_32_36
 				}
 			lab2_32_36:
 				break
@@ -581,16 +489,9 @@ func turkish_stem_suffix_chain_before_ki(e *env) bool {
 				}
 				e.cursor = e.limit - v_7
 				e.ket = e.cursor
-				for {
-					v_8 = e.limit - e.cursor
-					if turkish_mark_possessives(e) {
-						break
-					}
-					e.cursor = e.limit - v_8
-					if !turkish_mark_sU(e) {
-						goto lab2_32_71
-					}
-					break
+				v_8 = e.limit - e.cursor
+				if !turkish_mark_possessives(e) && e.atBack(v_8) && !turkish_mark_sU(e) {
+					goto lab2_32_71
 				}
 				e.bra = e.cursor
 				e.remove()
@@ -604,7 +505,6 @@ func turkish_stem_suffix_chain_before_ki(e *env) bool {
 				e.remove()
 				if !turkish_stem_suffix_chain_before_ki(e) {
 					e.cursor = e.limit - v_9
-					goto lab3_32_88
 				}
 			lab3_32_88:
 				break
@@ -644,7 +544,6 @@ func turkish_stem_suffix_chain_before_ki(e *env) bool {
 				e.remove()
 				if !turkish_stem_suffix_chain_before_ki(e) {
 					e.cursor = e.limit - v_11
-					goto lab1_32_132
 				}
 			lab1_32_132:
 				break
@@ -671,9 +570,7 @@ func turkish_stem_noun_suffixes(e *env) bool {
 			v_2 = e.limit - e.cursor
 			if !turkish_stem_suffix_chain_before_ki(e) {
 				e.cursor = e.limit - v_2
-				goto lab1_23_9
 			}
-		lab1_23_9:
 			break
 		}
 		e.cursor = e.limit - v_1
@@ -692,16 +589,9 @@ func turkish_stem_noun_suffixes(e *env) bool {
 				}
 				e.cursor = e.limit - v_4
 				e.ket = e.cursor
-				for {
-					v_5 = e.limit - e.cursor
-					if turkish_mark_possessives(e) {
-						break
-					}
-					e.cursor = e.limit - v_5
-					if !turkish_mark_sU(e) {
-						goto lab2_23_35
-					}
-					break
+				v_5 = e.limit - e.cursor
+				if !turkish_mark_possessives(e) && e.atBack(v_5) && !turkish_mark_sU(e) {
+					goto lab2_23_35
 				}
 				e.bra = e.cursor
 				e.remove()
@@ -715,7 +605,6 @@ func turkish_stem_noun_suffixes(e *env) bool {
 				e.remove()
 				if !turkish_stem_suffix_chain_before_ki(e) {
 					e.cursor = e.limit - v_6
-					goto lab3_23_52
 				}
 			lab3_23_52:
 				break
@@ -739,16 +628,9 @@ func turkish_stem_noun_suffixes(e *env) bool {
 		}
 		e.cursor = e.limit - v_1
 		e.ket = e.cursor
-		for {
-			v_7 = e.limit - e.cursor
-			if turkish_mark_ndA(e) {
-				break
-			}
-			e.cursor = e.limit - v_7
-			if !turkish_mark_nA(e) {
-				goto lab0_23_84
-			}
-			break
+		v_7 = e.limit - e.cursor
+		if !turkish_mark_ndA(e) && e.atBack(v_7) && !turkish_mark_nA(e) {
+			goto lab0_23_84
 		}
 		for {
 			v_8 = e.limit - e.cursor
@@ -771,7 +653,6 @@ func turkish_stem_noun_suffixes(e *env) bool {
 				e.remove()
 				if !turkish_stem_suffix_chain_before_ki(e) {
 					e.cursor = e.limit - v_9
-					goto lab2_23_114
 				}
 			lab2_23_114:
 				break
@@ -786,16 +667,9 @@ func turkish_stem_noun_suffixes(e *env) bool {
 	lab0_23_84:
 		e.cursor = e.limit - v_1
 		e.ket = e.cursor
-		for {
-			v_10 = e.limit - e.cursor
-			if turkish_mark_ndAn(e) {
-				break
-			}
-			e.cursor = e.limit - v_10
-			if !turkish_mark_nU(e) {
-				goto lab0_23_137
-			}
-			break
+		v_10 = e.limit - e.cursor
+		if !turkish_mark_ndAn(e) && e.atBack(v_10) && !turkish_mark_nU(e) {
+			goto lab0_23_137
 		}
 		for {
 			v_11 = e.limit - e.cursor
@@ -812,7 +686,6 @@ func turkish_stem_noun_suffixes(e *env) bool {
 				e.remove()
 				if !turkish_stem_suffix_chain_before_ki(e) {
 					e.cursor = e.limit - v_12
-					goto lab2_23_159
 				}
 			lab2_23_159:
 				break
@@ -847,7 +720,6 @@ func turkish_stem_noun_suffixes(e *env) bool {
 					e.remove()
 					if !turkish_stem_suffix_chain_before_ki(e) {
 						e.cursor = e.limit - v_15
-						goto lab3_23_198
 					}
 				lab3_23_198:
 					break
@@ -859,9 +731,7 @@ func turkish_stem_noun_suffixes(e *env) bool {
 					v_16 = e.limit - e.cursor
 					if !turkish_stem_suffix_chain_before_ki(e) {
 						e.cursor = e.limit - v_16
-						goto lab3_23_219
 					}
-				lab3_23_219:
 					break
 				}
 				e.cursor = e.limit - v_14
@@ -876,16 +746,9 @@ func turkish_stem_noun_suffixes(e *env) bool {
 		}
 		e.cursor = e.limit - v_1
 		e.ket = e.cursor
-		for {
-			v_17 = e.limit - e.cursor
-			if turkish_mark_nUn(e) {
-				break
-			}
-			e.cursor = e.limit - v_17
-			if !turkish_mark_ylA(e) {
-				goto lab0_23_237
-			}
-			break
+		v_17 = e.limit - e.cursor
+		if !turkish_mark_nUn(e) && e.atBack(v_17) && !turkish_mark_ylA(e) {
+			goto lab0_23_237
 		}
 		e.bra = e.cursor
 		e.remove()
@@ -905,16 +768,9 @@ func turkish_stem_noun_suffixes(e *env) bool {
 		lab2_23_256:
 			e.cursor = e.limit - v_19
 			e.ket = e.cursor
-			for {
-				v_20 = e.limit - e.cursor
-				if turkish_mark_possessives(e) {
-					break
-				}
-				e.cursor = e.limit - v_20
-				if !turkish_mark_sU(e) {
-					goto lab2_23_268
-				}
-				break
+			v_20 = e.limit - e.cursor
+			if !turkish_mark_possessives(e) && e.atBack(v_20) && !turkish_mark_sU(e) {
+				goto lab2_23_268
 			}
 			e.bra = e.cursor
 			e.remove()
@@ -928,7 +784,6 @@ func turkish_stem_noun_suffixes(e *env) bool {
 			e.remove()
 			if !turkish_stem_suffix_chain_before_ki(e) {
 				e.cursor = e.limit - v_21
-				goto lab3_23_285
 			}
 		lab3_23_285:
 			break
@@ -956,20 +811,9 @@ func turkish_stem_noun_suffixes(e *env) bool {
 		}
 		e.cursor = e.limit - v_1
 		e.ket = e.cursor
-		for {
-			v_22 = e.limit - e.cursor
-			if turkish_mark_DA(e) {
-				break
-			}
-			e.cursor = e.limit - v_22
-			if turkish_mark_yU(e) {
-				break
-			}
-			e.cursor = e.limit - v_22
-			if !turkish_mark_yA(e) {
-				goto lab0_23_325
-			}
-			break
+		v_22 = e.limit - e.cursor
+		if !turkish_mark_DA(e) && e.atBack(v_22) && !turkish_mark_yU(e) && e.atBack(v_22) && !turkish_mark_yA(e) {
+			goto lab0_23_325
 		}
 		e.bra = e.cursor
 		e.remove()
@@ -984,9 +828,7 @@ func turkish_stem_noun_suffixes(e *env) bool {
 				e.ket = e.cursor
 				if !turkish_mark_lAr(e) {
 					e.cursor = e.limit - v_25
-					goto lab3_23_357
 				}
-			lab3_23_357:
 				break
 			}
 			e.cursor = e.limit - v_24
@@ -1001,23 +843,15 @@ func turkish_stem_noun_suffixes(e *env) bool {
 		e.ket = e.cursor
 		if !turkish_stem_suffix_chain_before_ki(e) {
 			e.cursor = e.limit - v_23
-			goto lab1_23_348
 		}
 	lab1_23_348:
 		break
 	lab0_23_325:
 		e.cursor = e.limit - v_1
 		e.ket = e.cursor
-		for {
-			v_26 = e.limit - e.cursor
-			if turkish_mark_possessives(e) {
-				break
-			}
-			e.cursor = e.limit - v_26
-			if !turkish_mark_sU(e) {
-				return false
-			}
-			break
+		v_26 = e.limit - e.cursor
+		if !turkish_mark_possessives(e) && e.atBack(v_26) && !turkish_mark_sU(e) {
+			return false
 		}
 		e.bra = e.cursor
 		e.remove()
@@ -1031,7 +865,6 @@ func turkish_stem_noun_suffixes(e *env) bool {
 		e.remove()
 		if !turkish_stem_suffix_chain_before_ki(e) {
 			e.cursor = e.limit - v_27
-			goto lab0_23_400
 		}
 	lab0_23_400:
 		break
@@ -1054,67 +887,34 @@ func turkish_append_U_to_stems_ending_with_d_or_g(e *env) bool {
 	var v_1 int
 	e.ket = e.cursor
 	e.bra = e.cursor
-	for {
-		if e.letterBack('d') {
-			break
-		}
-		if !e.letterBack('g') {
-			return false
-		}
-		break
-	}
-	if !e.goOutBack(turkish_g_vowel) {
+	if !e.letterBack('d') && !e.letterBack('g') || !e.goOutBack(turkish_g_vowel) {
 		return false
 	}
 	for {
 		v_1 = e.limit - e.cursor
-		for {
-			if e.letterBack('a') {
-				break
-			}
-			if !e.letterBack('ı') {
-				goto lab0_41_20
-			}
-			break
+		if !e.letterBack('a') && !e.letterBack('ı') {
+			goto lab0_41_20
 		}
 		e.replace("ı")
 		break
 	lab0_41_20:
 		e.cursor = e.limit - v_1
-		for {
-			if e.letterBack('e') {
-				break
-			}
-			if !e.letterBack('i') {
-				goto lab0_41_37
-			}
-			break
+		if !e.letterBack('e') && !e.letterBack('i') {
+			goto lab0_41_37
 		}
 		e.replace("i")
 		break
 	lab0_41_37:
 		e.cursor = e.limit - v_1
-		for {
-			if e.letterBack('o') {
-				break
-			}
-			if !e.letterBack('u') {
-				goto lab0_41_54
-			}
-			break
+		if !e.letterBack('o') && !e.letterBack('u') {
+			goto lab0_41_54
 		}
 		e.replace("u")
 		break
 	lab0_41_54:
 		e.cursor = e.limit - v_1
-		for {
-			if e.letterBack('ö') {
-				break
-			}
-			if !e.letterBack('ü') {
-				return false
-			}
-			break
+		if !e.letterBack('ö') && !e.letterBack('ü') {
+			return false
 		}
 		e.replace("ü")
 		break
@@ -1130,9 +930,7 @@ func turkish_is_reserved_word(e *env) bool {
 	v_1 = e.limit - e.cursor
 	if !e.eqBack("soy") {
 		e.cursor = e.limit - v_1
-		goto lab0_21_4
 	}
-lab0_21_4:
 	return e.cursor <= e.back
 }
 
@@ -1194,7 +992,7 @@ func turkish_more_than_one_syllable_word(e *env) bool {
 }
 
 func turkish_postlude(e *env) bool {
-	var v_1, v_2, v_3 int
+	var v_1 int
 	e.back = e.cursor
 	e.cursor = e.limit
 	v_1 = e.limit - e.cursor
@@ -1202,33 +1000,24 @@ func turkish_postlude(e *env) bool {
 		return false
 	}
 	e.cursor = e.limit - v_1
-	v_2 = e.limit - e.cursor
-	turkish_append_U_to_stems_ending_with_d_or_g(e)
-	e.cursor = e.limit - v_2
-	v_3 = e.limit - e.cursor
-	turkish_post_process_last_consonants(e)
-	e.cursor = e.limit - v_3
+	e.doBack(turkish_append_U_to_stems_ending_with_d_or_g)
+	e.doBack(turkish_post_process_last_consonants)
 	e.cursor = e.back
 	return true
 }
 
 func turkish_stem(e *env) bool {
-	var v_1, v_2 int
 	turkish_remove_proper_noun_suffix(e)
 	if !turkish_more_than_one_syllable_word(e) {
 		return false
 	}
 	e.back = e.cursor
 	e.cursor = e.limit
-	v_1 = e.limit - e.cursor
-	turkish_stem_nominal_verb_suffixes(e)
-	e.cursor = e.limit - v_1
+	e.doBack(turkish_stem_nominal_verb_suffixes)
 	if !e.B_continue_stemming_noun_suffixes {
 		return false
 	}
-	v_2 = e.limit - e.cursor
-	turkish_stem_noun_suffixes(e)
-	e.cursor = e.limit - v_2
+	e.doBack(turkish_stem_noun_suffixes)
 	e.cursor = e.back
 	return turkish_postlude(e)
 }
