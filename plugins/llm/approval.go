@@ -31,7 +31,7 @@ const (
 const allTools = ".*"
 
 // choosers are the actions whose parameters name the action to call.
-var choosers = []string{"llm.tools", "mcp.call", "plan.execute"}
+var choosers = []string{"agent.run", "llm.tools", "mcp.call", "plan.execute"}
 
 // policy returns the policy for the calls of a tool that the workflow names.
 func policy(spec ToolSpec) string {
@@ -186,15 +186,16 @@ func visible(text string) string {
 	return b.String()
 }
 
-// approve asks a person whether a call may be made. If the run stops to wait for the
-// answer, it returns an error, as it does for a denial, which is sent to the model.
-func approve(ctx context.Context, req *tea.Request, at place, t *tool, arguments map[string]any) error {
+// approve asks a person whether a call may be made. who is "The model", or the name of
+// an agent. If the run stops to wait for the answer, it returns an error, as it does for
+// a denial, which is sent to the model.
+func approve(ctx context.Context, req *tea.Request, at place, who string, t *tool, arguments map[string]any) error {
 	text, err := value.Encode(arguments)
 	if err != nil {
 		return err
 	}
 	resp, err := req.Invoke(ctx, tea.Invocation{Action: "human.ask", Key: at.approvalKey(), Params: map[string]any{
-		"question": "The model asks to call " + t.action + " with " + plaintext.Cut(visible(string(text)), maxShownArguments),
+		"question": who + " asks to call " + t.action + " with " + plaintext.Cut(visible(string(text)), maxShownArguments),
 		"choices":  []any{"approve", "deny"},
 	}})
 	if err != nil {

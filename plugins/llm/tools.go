@@ -2,16 +2,9 @@ package llm
 
 import (
 	"context"
-	"fmt"
-	"strings"
-	"sync"
-	"time"
 
 	"github.com/the-edge-agent/tea/plugins/llm/internal/chat"
 	tea "github.com/the-edge-agent/tea/sdk"
-	"github.com/the-edge-agent/tea/sdk/value"
-	"github.com/the-edge-agent/tea/sdk/x/jsonschema"
-	"github.com/the-edge-agent/tea/sdk/x/plaintext"
 )
 
 // MaxToolRounds is the error type of llm.tools if the model still calls tools after the
@@ -63,328 +56,76 @@ func (c *Client) Tools(ctx context.Context, req *tea.Request, p ToolsParams) (*T
 	if err != nil {
 		return nil, err
 	}
+	steps := &notedModel{exchange: x, notes: notes{host: req.Host, prefix: "llm.tools/" + req.IdempotencyKey}}
 	talk := &conversation{
-		exchange: x, question: question, tools: tools, params: &p,
-		notes: notes{host: req.Host, prefix: "llm.tools/" + req.IdempotencyKey},
+		call: req, model: steps, question: question, tools: tools, notes: steps.notes,
+		maxRounds: p.MaxToolRounds, roundsKey: "max_tool_rounds", maxResult: p.MaxResultBytes,
+		permit: func(ctx context.Context, at place, t *tool, arguments map[string]any) error {
+			if !t.ask {
+				return nil
+			}
+			return approve(ctx, req, at, "The model", t, arguments)
+		},
 	}
-	return talk.run(ctx, wanted)
+	return answerWithTools(ctx, talk, x, wanted, p.MaxRepairs)
 }
 
-// conversation lets a model use tools until it answers. It is used by one goroutine.
-type conversation struct {
-	exchange *exchange
-	question *chat.Request // grows with every round; has names in their wire form
-	tools    *toolset
-	params   *ToolsParams
-	notes    notes
-	results  []ToolResult
-	made     map[string]bool // the calls of tools so far, by action and arguments
-}
-
-func (c *conversation) run(ctx context.Context, wanted *shape) (*ToolsResult, error) {
-	format := c.question.Format
+// answerWithTools returns the result of a conversation, in the wanted form if there is
+// one.
+func answerWithTools(ctx context.Context, talk *conversation, x *exchange, wanted *shape, maxRepairs int) (*ToolsResult, error) {
+	format := talk.question.Format
 	if wanted != nil {
 		// Servers that enforce a format prevent tool calls, so the model is told the
 		// format; it is enforced only when an answer is repaired.
-		c.question.Format = nil
-		c.question.Messages = append([]chat.Message{wanted.instruction()}, c.question.Messages...)
+		talk.question.Format = nil
+		talk.question.Messages = append([]chat.Message{wanted.instruction()}, talk.question.Messages...)
 	}
-	answer, rounds, err := c.untilAnswered(ctx)
+	answer, rounds, err := talk.untilAnswered(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var data any
 	if wanted != nil {
-		repair := *c.question
+		repair := *talk.question
 		repair.Format = format
-		if answer, data, err = c.exchange.repairAnswer(ctx, &repair, answer, wanted, c.params.MaxRepairs); err != nil {
+		if answer, data, err = x.repairAnswer(ctx, &repair, answer, wanted, maxRepairs); err != nil {
 			return nil, err
 		}
 	}
-	result := &ToolsResult{Result: *c.exchange.result(answer, data), Rounds: rounds, ToolResults: c.results, Messages: c.question.Messages}
+	result := &ToolsResult{Result: *x.result(answer, data), Rounds: rounds, ToolResults: talk.results, Messages: talk.question.Messages}
 	if result.ToolResults == nil {
 		result.ToolResults = []ToolResult{}
 	}
 	result.Messages = append(result.Messages, result.Message)
 	for _, m := range result.Messages {
-		c.tools.fromWire(m.ToolCalls)
+		talk.tools.fromWire(m.ToolCalls)
 	}
 	return result, nil
 }
 
-// untilAnswered runs rounds of tools until the model answers.
-func (c *conversation) untilAnswered(ctx context.Context) (answer *chat.Answer, rounds int, err error) {
-	for round := 1; round <= c.params.MaxToolRounds; round++ {
-		if answer, err = c.ask(ctx, round); err != nil || len(answer.ToolCalls) == 0 {
-			return answer, round - 1, err
-		}
-		if e := outcome(answer); e != nil {
-			return nil, 0, e // the last call may be cut off
-		}
-		if n := len(answer.ToolCalls); n > maxCalls {
-			return nil, 0, tea.Errorf(tea.ResourceExhausted, "the model calls %d tools in one round; the limit is %d", n, maxCalls)
-		}
-		results, err := c.runTools(ctx, round, answer.ToolCalls)
-		if err != nil {
-			return nil, 0, err
-		}
-		c.question.Messages = append(c.question.Messages, answer.Message())
-		for _, r := range results {
-			c.question.Messages = append(c.question.Messages, r.message())
-		}
-		c.results = append(c.results, results...)
-		// The choice applies to the first round: a model that must always call a tool
-		// would never answer.
-		c.question.ToolChoice = ""
-	}
-	answer, err = c.askFinal(ctx)
-	return answer, c.params.MaxToolRounds, err
+// notedModel asks through an exchange and notes each answer before its tools run.
+type notedModel struct {
+	*exchange
+	notes notes
 }
 
-// askFinal asks for a final answer without tools when all rounds are used.
-func (c *conversation) askFinal(ctx context.Context) (*chat.Answer, error) {
-	c.question.ToolChoice = "none"
-	answer, err := c.ask(ctx, c.params.MaxToolRounds+1)
+func (m *notedModel) ask(ctx context.Context, round int, question *chat.Request) (*chat.Answer, error) {
+	answer, found, err := m.notes.answer(ctx, round)
 	if err != nil {
 		return nil, err
 	}
-	if answer.Text == "" {
-		return nil, tea.Errorf(MaxToolRounds, "the model still calls tools after %d rounds; raise max_tool_rounds or make the task clearer", c.params.MaxToolRounds)
-	}
-	answer.ToolCalls, answer.FinishReason = nil, string(MaxToolRounds)
-	return answer, nil
-}
-
-// ask returns the model's answer of a round, either from the notes of an interrupted
-// attempt, or a new one, which is noted before its tools run.
-func (c *conversation) ask(ctx context.Context, round int) (*chat.Answer, error) {
-	answer, found, err := c.notes.answer(ctx, round)
-	if err != nil {
-		return nil, err
-	}
-	x := c.exchange
+	x := m.exchange
 	if found {
 		x.model = answer.Model
-		x.moveTo(answer.Target, c.question)
+		x.moveTo(answer.Target, question)
 		if x.call.Attempt <= 1 {
 			x.add(*answer.Usage) // earlier attempts of the node counted theirs
 		}
 		return answer.Answer, nil
 	}
-	if answer.Answer, err = x.ask(ctx, c.question, x.stream); err != nil {
+	if answer.Answer, err = x.ask(ctx, question, x.stream); err != nil {
 		return nil, err
 	}
 	answer.Target = x.current
-	return answer.Answer, c.notes.setAnswer(ctx, round, answer)
-}
-
-// maxCalls and maxParallel limit how many tools a model may call in one round, and
-// how many of them run concurrently.
-const (
-	maxCalls    = 128
-	maxParallel = 8
-)
-
-// ToolResult is the result of a tool call.
-type ToolResult struct {
-	Round      int           `json:"round"`
-	ID         string        `json:"id"`
-	Name       string        `json:"name"`
-	Arguments  any           `json:"arguments"`
-	Success    bool          `json:"success"`
-	Content    string        `json:"content" doc:"what the model received"`
-	ErrorType  tea.ErrorType `json:"error_type,omitempty"`
-	DurationMS int64         `json:"duration_ms"`
-}
-
-// message returns the result as a turn of the conversation.
-func (r ToolResult) message() chat.Message {
-	m := chat.Text("tool", r.Content)
-	m.ToolCallID = r.ID
-	return m
-}
-
-// runTools runs the calls of a round concurrently and returns their results in the order
-// of the calls. It does not repeat calls that finished before a crash. A tool's failure
-// is a result. An error ends the action, for example an interrupt that waits for an
-// answer; the other calls of the round still finish and are noted.
-func (c *conversation) runTools(ctx context.Context, round int, calls []chat.ToolCall) ([]ToolResult, error) {
-	c.exchange.call.Host.Progress(ctx, -1, fmt.Sprintf("round %d: %s", round, c.names(calls)))
-	results := make([]ToolResult, len(calls))
-	failures := make([]error, len(calls))
-	slots := make(chan struct{}, maxParallel)
-	var running sync.WaitGroup
-	for i, call := range calls {
-		at := place{round: round, index: i, again: c.again(call)}
-		slots <- struct{}{}
-		running.Go(func() {
-			defer func() { <-slots }()
-			results[i], failures[i] = c.runTool(ctx, at, call)
-		})
-	}
-	running.Wait()
-	for _, err := range failures {
-		if err != nil {
-			return nil, err
-		}
-	}
-	return results, nil
-}
-
-// place is the place of a call in the conversation, counted from round 1 and index 0.
-type place struct {
-	round, index int
-	again        bool // an earlier call has the same action and arguments
-}
-
-// key names the call in the run. The host distinguishes calls without a key by action,
-// parameters and order. After a crash, equal calls are not made in the same order,
-// because noted calls are skipped. The first of equal calls needs no key, which would
-// keep its complete result in the checkpoint.
-func (p place) key() string {
-	if !p.again {
-		return ""
-	}
-	return fmt.Sprintf("tool-%d-%d", p.round, p.index)
-}
-
-// approvalKey names the question before the call. An answer applies to one call.
-func (p place) approvalKey() string { return fmt.Sprintf("approve-%d-%d", p.round, p.index) }
-
-// again reports whether the conversation already has an equal call, and records this
-// one.
-func (c *conversation) again(call chat.ToolCall) bool {
-	t := c.tools.find(call.Name)
-	arguments, err := call.Object()
-	if t == nil || err != nil {
-		return false
-	}
-	text, err := value.Encode(arguments)
-	if err != nil {
-		return false
-	}
-	name := t.action + " " + string(text)
-	was := c.made[name]
-	if c.made == nil {
-		c.made = map[string]bool{}
-	}
-	c.made[name] = true
-	return was
-}
-
-// runTool runs a call, unless its result was noted before a crash.
-func (c *conversation) runTool(ctx context.Context, at place, call chat.ToolCall) (ToolResult, error) {
-	noted, found, err := c.notes.result(ctx, at)
-	if err != nil || found {
-		return noted, err
-	}
-	r := ToolResult{Round: at.round, ID: call.ID, Name: call.Name, Arguments: call.Arguments}
-	start := time.Now()
-	content, err := c.invoke(ctx, at, call, &r)
-	if err != nil {
-		e := tea.AsError(err)
-		if ctx.Err() != nil || e.Type == tea.Canceled || e.Type == tea.BudgetExceeded {
-			return r, e
-		}
-		r.ErrorType = e.Type
-		content = value.AppendString([]byte(`{"error":`), e.Message)
-		content = value.AppendString(append(content, `,"error_type":`...), string(e.Type))
-		content = append(content, '}')
-	}
-	r.Success = err == nil
-	r.Content = plaintext.Cut(string(content), c.params.MaxResultBytes)
-	r.DurationMS = time.Since(start).Milliseconds()
-	return r, c.notes.setResult(ctx, at, r)
-}
-
-// invoke calls the action of a tool and returns its result as JSON.
-func (c *conversation) invoke(ctx context.Context, at place, call chat.ToolCall, r *ToolResult) ([]byte, error) {
-	t := c.tools.find(call.Name)
-	if t == nil {
-		return nil, tea.Errorf(tea.NotFound, "%s", c.tools.unknown(call.Name))
-	}
-	r.Name = t.name
-	arguments, err := call.Object()
-	if err != nil {
-		return nil, tea.Errorf(tea.ValidationError, "%w", err)
-	}
-	r.Arguments = arguments
-	if t.check != nil {
-		if problems := t.check.check.Validate(arguments); len(problems) > 0 {
-			return nil, tea.Errorf(tea.ValidationError, "the arguments do not match the tool's parameters: %s", jsonschema.Join(problems))
-		}
-	}
-	if t.ask {
-		if err := approve(ctx, c.exchange.call, at, t, arguments); err != nil {
-			return nil, err
-		}
-	}
-	resp, err := c.exchange.call.Invoke(ctx, tea.Invocation{Action: t.action, Params: arguments, Key: at.key()})
-	if err != nil {
-		return nil, err
-	}
-	return resp.Result.JSON()
-}
-
-// names lists the called tools by the workflow's names.
-func (c *conversation) names(calls []chat.ToolCall) string {
-	list := make([]string, len(calls))
-	for i, call := range calls {
-		list[i] = call.Name
-		if t := c.tools.find(call.Name); t != nil {
-			list[i] = t.name
-		}
-	}
-	return strings.Join(list, ", ")
-}
-
-// notes keeps a conversation with tools in the run's checkpoint: each answer of the
-// model before its tools run, and each tool's result when it is known. A repeated call
-// with the same idempotency key reads them instead of asking and running tools again.
-// With one note per fact the checkpoint grows linearly with the conversation. It is safe
-// for concurrent use.
-type notes struct {
-	host   tea.Host
-	prefix string
-}
-
-func (n notes) answerKey(round int) string { return fmt.Sprintf("%s/%d", n.prefix, round) }
-
-func (n notes) resultKey(at place) string {
-	return fmt.Sprintf("%s/%d/%d", n.prefix, at.round, at.index)
-}
-
-// targetAnswer is an answer and the target that returned it.
-type targetAnswer struct {
-	*chat.Answer
-	Target int `json:"target,omitempty"`
-}
-
-func (n notes) answer(ctx context.Context, round int) (answer targetAnswer, found bool, err error) {
-	found, err = n.read(ctx, n.answerKey(round), &answer)
-	return answer, found, err
-}
-
-func (n notes) setAnswer(ctx context.Context, round int, answer targetAnswer) error {
-	return n.host.SetNote(ctx, n.answerKey(round), answer)
-}
-
-func (n notes) result(ctx context.Context, at place) (r ToolResult, found bool, err error) {
-	found, err = n.read(ctx, n.resultKey(at), &r)
-	return r, found, err
-}
-
-func (n notes) setResult(ctx context.Context, at place, r ToolResult) error {
-	return n.host.SetNote(ctx, n.resultKey(at), r)
-}
-
-func (n notes) read(ctx context.Context, key string, into any) (found bool, err error) {
-	note, found, err := n.host.Note(ctx, key)
-	if err != nil || !found {
-		return false, err
-	}
-	if err := note.Decode(into); err != nil {
-		return false, tea.Errorf(tea.InternalError, "read the note %s: %w", key, err)
-	}
-	return true, nil
+	return answer.Answer, m.notes.setAnswer(ctx, round, answer)
 }

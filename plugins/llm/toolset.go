@@ -22,6 +22,16 @@ type tool struct {
 	wire   chat.Tool // what the model sees
 	check  *shape    // the workflow's schema of the arguments; may be nil
 	ask    bool      // a person approves each call
+	// handOff is the agent to which the tool hands off, and isTodo reports whether it
+	// writes the agent's list; see agenttools.go.
+	handOff string
+	isTodo  bool
+	// run, if not nil, is called in place of an action.
+	run func(arguments map[string]any) (any, error)
+	// params and result, if not nil, convert the arguments to the parameters of the
+	// action, and its result to what the model sees.
+	params func(arguments map[string]any) map[string]any
+	result func(tea.Payload) ([]byte, error)
 }
 
 // toolset are the tools of one call. Action names contain dots, which the protocols
