@@ -11,8 +11,8 @@ import (
 //
 // llm.call, llm.stream and embedding.create are idempotent: their only effect is their
 // cost, so a host may repeat a call that a crash of the plugin interrupted before its
-// first token. llm.tools is not, because its tools act. When the node is retried, it
-// continues from its notes.
+// first token. llm.tools and agent.run are not, because their tools act. When the node is
+// retried, they continue from what was recorded.
 func Bundle() tea.Bundle {
 	limits := new(slots) // shared by all settings, since they share the servers
 	return tea.Bundle{
@@ -25,6 +25,7 @@ func Bundle() tea.Bundle {
 			tea.NewMethod("llm.call", "Asks a model and waits for its answer.", (*Client).Call, tea.Streaming(), tea.Idempotent(), tea.Reads(), asks),
 			tea.NewMethod("llm.stream", "Asks a model and emits its answer token by token.", (*Client).Stream, tea.Streaming(), tea.Idempotent(), tea.Reads(), asks),
 			tea.NewMethod("llm.tools", "Lets a model use other actions as tools until it has an answer.", (*Client).Tools, tea.Streaming(), tea.Reads(), asks),
+			tea.NewMethod("agent.run", "Runs an agent: a model with instructions, tools, other agents and skills, until it has an answer.", (*Client).Agent, tea.Streaming(), tea.Reads(), asks),
 			tea.NewMethod("embedding.create", "Turns texts into vectors.", (*Client).Embed, tea.Idempotent(), tea.Reads()),
 		},
 	}

@@ -15,6 +15,7 @@ func TestConformance(t *testing.T) {
 		teatest.Request{Action: "llm.call", Settings: settings, Params: map[string]any{"prompt": "hi"}},
 		teatest.Request{Action: "llm.stream", Settings: settings, Params: map[string]any{"prompt": 7}},
 		teatest.Request{Action: "llm.tools", Settings: settings, Params: map[string]any{"prompt": "hi", "tools": []any{"no.such"}}},
+		teatest.Request{Action: "agent.run", Settings: settings, Params: map[string]any{"prompt": "hi", "agent": "nobody"}},
 		teatest.Request{Action: "embedding.create", Settings: settings, Params: map[string]any{"input": "a"}},
 	)
 }

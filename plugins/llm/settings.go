@@ -27,6 +27,8 @@ type Settings struct {
 	Models         string           `json:"models,omitempty" format:"path" doc:"file that replaces the built-in table of models and prices"`
 	// Providers are the connections that a model such as NAME/MODEL refers to.
 	Providers map[string]Connection `json:"providers,omitempty" doc:"connection by name, for models written NAME/MODEL; a provider's name means that provider, any other name means openai unless provider is set"`
+	// Agents are the agents that agent.run, and other agents, can call by name.
+	Agents map[string]Agent `json:"agents,omitempty" doc:"agent by name, for agent.run"`
 	// Commands are not part of a connection, because a call must not add to them.
 	Commands map[string]command.Program `json:"commands,omitempty" doc:"the programs of provider: command by name, which is the model"`
 }
