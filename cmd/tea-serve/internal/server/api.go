@@ -23,6 +23,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/the-edge-agent/tea/client"
 	"github.com/the-edge-agent/tea/cmd/internal/webguard"
 	"github.com/the-edge-agent/tea/host"
 	"github.com/the-edge-agent/tea/sdk/value"
@@ -334,50 +335,17 @@ func (s *server) getWorkflows(w http.ResponseWriter, _ *http.Request) error {
 			v.uses.Done()
 		}
 	}
-	problems := []fileProblem{}
+	problems := []client.FileProblem{}
 	for file, text := range s.catalog.Problems() {
-		problems = append(problems, fileProblem{file, s.svc.Hide(text)})
+		problems = append(problems, client.FileProblem{File: file, Detail: s.svc.Hide(text)})
 	}
 	return reply(w, http.StatusOK, map[string]any{"workflows": list, "problems": problems})
 }
 
-type fileProblem struct {
-	File   string `json:"file"`
-	Detail string `json:"detail"`
-}
-
 // workflowDoc is a workflow as clients see it.
 type workflowDoc struct {
-	Name        string       `json:"name"`
-	Description string       `json:"description,omitempty"`
-	File        string       `json:"file"`
-	Digest      string       `json:"digest"`
-	Triggers    []triggerDoc `json:"triggers"`
-	Running     int          `json:"running"`
-	Queued      int          `json:"queued"`
-	MaxRunning  int          `json:"max_running"`
-	Tokens      int64        `json:"tokens_today"`
-	USD         float64      `json:"usd_today"`
-	LastRun     *lastRun     `json:"last_run,omitempty"`
-	InputSchema any          `json:"input_schema,omitempty"`
-}
-
-type triggerDoc struct {
-	Name string           `json:"name"`
-	Kind host.TriggerKind `json:"kind"`
-	// Last is when a schedule, poll or stream started its last run.
-	Last *time.Time `json:"last,omitempty"`
-	Next *time.Time `json:"next,omitempty"`
-	// Problem is why the trigger does not work at the moment.
-	Problem string `json:"problem,omitempty"`
-	// Value is the last value of a poll or stream, as JSON text, and Active reports
-	// whether its condition has started a run and was not reset.
-	Value  string `json:"value,omitempty"`
-	Active bool   `json:"active,omitempty"`
-	// Paused is when a schedule was paused, Skipped are the latest starts that did not
-	// happen.
-	Paused  *time.Time `json:"paused,omitempty"`
-	Skipped []skip     `json:"skipped,omitempty"`
+	client.Workflow
+	InputSchema any `json:"input_schema,omitempty"`
 }
 
 func (s *server) describe(v *version) workflowDoc {
@@ -393,15 +361,15 @@ func (s *server) describe(v *version) workflowDoc {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ln := s.line(v.Name())
-	doc := workflowDoc{
-		Name: v.Name(), Description: v.mask.Text(v.Description()), File: v.file, Digest: v.Digest(), Triggers: []triggerDoc{},
+	doc := client.Workflow{
+		Name: v.Name(), Description: v.mask.Text(v.Description()), File: v.file, Digest: v.Digest(), Triggers: []client.Trigger{},
 		Running: len(ln.running), Queued: len(ln.ready) + ln.entering, MaxRunning: maxRunning(v.serving.Config()),
 	}
 	used := s.led.state.used[v.Name()]
 	today := used.on(day(time.Now()))
-	doc.Tokens, doc.USD, doc.LastRun = today.Tokens, today.USD, used.last()
+	doc.TokensToday, doc.USDToday, doc.LastRun = today.Tokens, today.USD, (*client.LastRun)(used.last())
 	for _, t := range v.triggers {
-		d := triggerDoc{Name: t.Name, Kind: t.Kind, Paused: s.pausedAt(t), Skipped: s.skips.of(t.id)}
+		d := client.Trigger{Name: t.Name, Kind: string(t.Kind), Paused: s.pausedAt(t), Skipped: s.skips.of(t.id)}
 		if last, ok := s.led.state.fired[t.id]; ok && t.next != nil {
 			if d.Last = &last; d.Paused == nil {
 				d.Next = new(t.next(last))
@@ -415,7 +383,7 @@ func (s *server) describe(v *version) workflowDoc {
 		d.Problem, d.Value = cmp.Or(problems[t], s.unwatched[t.id]), values[t]
 		doc.Triggers = append(doc.Triggers, d)
 	}
-	return doc
+	return workflowDoc{Workflow: doc}
 }
 
 // getWorkflow describes a workflow with its input.
@@ -441,17 +409,9 @@ func (s *server) getUsage(w http.ResponseWriter, r *http.Request) error {
 	slices.SortFunc(list, func(a, b *dayUse) int {
 		return cmp.Or(cmp.Compare(b.Day, a.Day), cmp.Compare(a.Workflow, b.Workflow))
 	})
-	type usageDoc struct {
-		Day      string  `json:"day"`
-		Workflow string  `json:"workflow"`
-		Runs     int64   `json:"runs"`
-		Failed   int64   `json:"failed"`
-		Tokens   int64   `json:"tokens"`
-		USD      float64 `json:"usd"`
-	}
-	days := []usageDoc{}
+	days := []client.DayUsage{}
 	for _, u := range list {
-		days = append(days, usageDoc{u.Day, u.Workflow, u.Runs, u.Failed, u.Tokens, u.USD})
+		days = append(days, client.DayUsage{Day: u.Day, Workflow: u.Workflow, Runs: u.Runs, Failed: u.Failed, Tokens: u.Tokens, USD: u.USD})
 	}
 	return reply(w, http.StatusOK, map[string]any{"days": days})
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/the-edge-agent/tea/client"
 	"github.com/the-edge-agent/tea/host"
 )
 
@@ -19,30 +20,24 @@ type pausing struct {
 // maxSkips is how many starts that were skipped are kept per trigger.
 const maxSkips = 20
 
-// skip is a start that did not happen.
-type skip struct {
-	At     time.Time `json:"at"`
-	Reason string    `json:"reason"`
-}
-
 // skips are the latest skipped starts since the server started, by trigger, the
 // newest first.
 type skips struct {
 	mu   sync.Mutex
-	list map[string][]skip
+	list map[string][]client.Skip
 }
 
-func (l *skips) add(trigger string, one skip) {
+func (l *skips) add(trigger string, one client.Skip) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.list == nil {
-		l.list = map[string][]skip{}
+		l.list = map[string][]client.Skip{}
 	}
-	list := append([]skip{one}, l.list[trigger]...)
+	list := append([]client.Skip{one}, l.list[trigger]...)
 	l.list[trigger] = list[:min(len(list), maxSkips)]
 }
 
-func (l *skips) of(trigger string) []skip {
+func (l *skips) of(trigger string) []client.Skip {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.list[trigger])
@@ -135,7 +130,7 @@ func (p *planner) paused(t *trigger, now time.Time) time.Time {
 	due := t.next(from)
 	for ; !due.IsZero() && !due.After(now); due = t.next(from) {
 		from = due
-		p.s.skips.add(t.id, skip{due, "the trigger is paused"})
+		p.s.skips.add(t.id, client.Skip{At: due, Reason: "the trigger is paused"})
 	}
 	p.passed[t.id] = from
 	if due.IsZero() {

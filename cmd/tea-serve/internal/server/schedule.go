@@ -4,6 +4,7 @@ import (
 	"hash/maphash"
 	"time"
 
+	"github.com/the-edge-agent/tea/client"
 	"github.com/the-edge-agent/tea/host"
 )
 
@@ -187,7 +188,7 @@ func (p *planner) fire(t *trigger, missed []time.Time, now time.Time) {
 	switch {
 	case t.Timer.CatchUp == "all":
 	case t.Timer.CatchUp == "skip" && late:
-		p.s.skips.add(t.id, skip{latest, "the time was missed, and catch_up is skip"})
+		p.s.skips.add(t.id, client.Skip{At: latest, Reason: "the time was missed, and catch_up is skip"})
 		p.s.mu.Lock()
 		defer p.s.mu.Unlock()
 		_, _ = p.s.led.add(false, &entry{Fired: &firing{t.id, latest}})

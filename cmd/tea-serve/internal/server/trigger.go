@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/the-edge-agent/tea/client"
 	"github.com/the-edge-agent/tea/host"
 	"github.com/the-edge-agent/tea/host/flow"
 	"github.com/the-edge-agent/tea/sdk/x/backoff"
@@ -177,7 +178,7 @@ func (s *server) fire(t *trigger, event map[string]any, with request) error {
 
 // refuse logs and records why an event does not start a run.
 func (s *server) refuse(t *trigger, err error) {
-	s.skips.add(t.id, skip{time.Now(), s.svc.Hide(err.Error())})
+	s.skips.add(t.id, client.Skip{At: time.Now(), Reason: s.svc.Hide(err.Error())})
 	s.metrics.refused.WithLabelValues(s.metrics.workflow(t.workflow)).Inc()
 	s.svc.Log.Warn(fmt.Sprintf("the trigger %q of %s starts no run: %s", t.Name, t.workflow, s.svc.Hide(err.Error())), "workflow", t.workflow)
 }

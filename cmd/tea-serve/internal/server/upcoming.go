@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/the-edge-agent/tea/client"
 	"github.com/the-edge-agent/tea/host"
 )
 
@@ -16,39 +17,25 @@ const (
 	maxTimes     = 500
 )
 
-// upcomingDoc has the next times of a schedule.
-type upcomingDoc struct {
-	Workflow string      `json:"workflow"`
-	Trigger  string      `json:"trigger"`
-	Last     *time.Time  `json:"last,omitempty"`
-	Times    []time.Time `json:"times"`
-	// More reports that there are more times within the span.
-	More bool `json:"more,omitempty"`
-	// Paused is when the trigger was paused; it then has no times. Skipped are the latest
-	// starts that did not happen.
-	Paused  *time.Time `json:"paused,omitempty"`
-	Skipped []skip     `json:"skipped,omitempty"`
-}
-
 // getSchedule lists the times of the next week at which triggers start runs.
 func (s *server) getSchedule(w http.ResponseWriter, r *http.Request) error {
 	if err := knownQuery(r.URL.Query()); err != nil {
 		return err
 	}
 	now := time.Now()
-	list := []upcomingDoc{}
+	list := []client.ScheduledTrigger{}
 	for _, t := range s.catalog.triggers(host.TriggerCron, host.TriggerEvery) {
 		list = append(list, s.upcoming(t, now))
 	}
-	slices.SortFunc(list, func(a, b upcomingDoc) int {
+	slices.SortFunc(list, func(a, b client.ScheduledTrigger) int {
 		return cmp.Or(cmp.Compare(a.Workflow, b.Workflow), cmp.Compare(a.Trigger, b.Trigger))
 	})
 	return reply(w, http.StatusOK, map[string]any{"triggers": list})
 }
 
 // upcoming returns the next times of a schedule.
-func (s *server) upcoming(t *trigger, now time.Time) upcomingDoc {
-	doc := upcomingDoc{Workflow: t.workflow, Trigger: t.Name, Times: []time.Time{}, Skipped: s.skips.of(t.id)}
+func (s *server) upcoming(t *trigger, now time.Time) client.ScheduledTrigger {
+	doc := client.ScheduledTrigger{Workflow: t.workflow, Trigger: t.Name, Times: []time.Time{}, Skipped: s.skips.of(t.id)}
 	from := now
 	s.mu.Lock()
 	if last, ok := s.led.state.fired[t.id]; ok {
