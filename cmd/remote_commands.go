@@ -97,11 +97,12 @@ type remoteListCmd struct {
 }
 
 func (c *remoteListCmd) Run(a *app) error {
-	if err := c.check(); err != nil {
+	f, err := c.filter()
+	if err != nil {
 		return err
 	}
 	return c.with(a, func(s *serverRuns) error {
-		s.filter, s.limit = client.Filter{Workflow: c.Workflow, Status: client.Status(c.Status), Search: c.Search, Since: c.since, Until: c.until}, c.Limit
+		s.filter, s.limit = client.Filter{Workflow: f.Workflow, Status: client.Status(f.Status), Search: f.Search, Since: f.Since, Until: f.Until}, c.Limit
 		return a.listRuns(s, c.JSON)
 	})
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/the-edge-agent/tea/cmd/internal/runview"
@@ -73,54 +72,29 @@ type listFlags struct {
 	Since    string `placeholder:"TIME" help:"Only runs that began at this time or later: a day such as 2026-11-28, or RFC 3339."`
 	Until    string `placeholder:"TIME" help:"Only runs that began before this time."`
 	Limit    int    `placeholder:"N" help:"Print at most N runs."`
-
-	since, until time.Time // set by check
 }
 
-// has reports whether a run is selected.
-func (f *listFlags) has(e checkpoints.Entry) bool {
-	if f.Workflow != "" && f.Workflow != e.Workflow || f.Status != "" && f.Status != string(e.Status) ||
-		e.StartedAt.Before(f.since) || !f.until.IsZero() && !e.StartedAt.Before(f.until) {
-		return false
-	}
-	text := strings.ToLower(e.ID + " " + e.Workflow)
-	for word := range strings.FieldsSeq(strings.ToLower(f.Search)) {
-		if !strings.Contains(text, word) {
-			return false
-		}
-	}
-	return true
-}
-
-// check parses the times, and returns an error for an invalid flag.
-func (f *listFlags) check() error {
+// filter returns the filter of the flags, and an error for an invalid one.
+func (f *listFlags) filter() (out runview.Filter, err error) {
 	if f.Limit < 0 {
-		return usageErrorf("--limit: expected a number above 0, got %d", f.Limit)
+		return out, usageErrorf("--limit: expected a number above 0, got %d", f.Limit)
 	}
-	for _, flag := range []struct {
-		name, text string
-		into       *time.Time
-	}{{"since", f.Since, &f.since}, {"until", f.Until, &f.until}} {
-		if flag.text == "" {
-			continue
-		}
-		at, err := time.ParseInLocation(time.DateOnly, flag.text, time.Local)
-		if err != nil {
-			at, err = time.Parse(time.RFC3339, flag.text)
-		}
-		if err != nil {
-			return usageErrorf("--%s: expected a day such as 2026-11-28, or a time such as 2026-11-28T06:00:00Z, got %q", flag.name, flag.text)
-		}
-		*flag.into = at
+	out = runview.Filter{Workflow: f.Workflow, Status: f.Status, Search: f.Search}
+	if out.Since, err = runview.ParseTime(f.Since); err != nil {
+		return out, usageErrorf("--since: %w", err)
 	}
-	return nil
+	if out.Until, err = runview.ParseTime(f.Until); err != nil {
+		return out, usageErrorf("--until: %w", err)
+	}
+	return out, nil
 }
 
 func (c *runsListCmd) Run(a *app) error {
-	if err := c.check(); err != nil {
+	filter, err := c.filter()
+	if err != nil {
 		return err
 	}
-	return a.listRuns(&localRuns{a: a, keepFlags: c.keepFlags, filter: c.listFlags}, c.JSON)
+	return a.listRuns(&localRuns{a: a, keepFlags: c.keepFlags, filter: filter, limit: c.Limit}, c.JSON)
 }
 
 // localRuns are the runs of a directory.
@@ -128,7 +102,8 @@ type localRuns struct {
 	a *app
 	keepFlags
 	workflow string
-	filter   listFlags
+	filter   runview.Filter
+	limit    int // 0 = no limit
 }
 
 func (s *localRuns) list() (list []checkpoints.Entry, form any, err error) {
@@ -136,9 +111,11 @@ func (s *localRuns) list() (list []checkpoints.Entry, form any, err error) {
 	if err == nil && runs != nil {
 		list, err = runs.List()
 	}
-	list = slices.DeleteFunc(list, func(e checkpoints.Entry) bool { return !s.filter.has(e) })
-	if s.filter.Limit > 0 && len(list) > s.filter.Limit {
-		list = list[:s.filter.Limit]
+	list = slices.DeleteFunc(list, func(e checkpoints.Entry) bool {
+		return !s.filter.In(e.StartedAt) || !s.filter.Has(e.Workflow, string(e.Status), e.ID, e.Workflow)
+	})
+	if s.limit > 0 && len(list) > s.limit {
+		list = list[:s.limit]
 	}
 	for i := range list {
 		if list[i].Status == flow.Waiting {

@@ -11,40 +11,24 @@ import (
 	"strings"
 	"time"
 
+	"github.com/the-edge-agent/tea/cmd/internal/runview"
 	"github.com/the-edge-agent/tea/host/checkpoints"
 	"github.com/the-edge-agent/tea/host/flow"
 )
 
-// runFilter selects runs of a list.
-type runFilter struct {
-	workflow, status, trigger string
-	// words must be in lower case.
-	words        []string
-	since, until time.Time
-}
-
-// filterOf returns the filter of a query.
-func filterOf(q url.Values) (f runFilter, err error) {
-	f = runFilter{workflow: q.Get("workflow"), status: q.Get("status"), trigger: q.Get("trigger"), words: strings.Fields(strings.ToLower(q.Get("q")))}
-	if f.status != "" && !slices.Contains(statuses, f.status) {
-		return f, badRequest(fmt.Errorf("status: expected %s, got %.40q", strings.Join(statuses, ", "), f.status))
+// filterOf returns the filter of a query, without the trigger.
+func filterOf(q url.Values) (f runview.Filter, err error) {
+	f = runview.Filter{Workflow: q.Get("workflow"), Status: q.Get("status"), Search: q.Get("q")}
+	if f.Status != "" && !slices.Contains(statuses, f.Status) {
+		return f, badRequest(fmt.Errorf("status: expected %s, got %.40q", strings.Join(statuses, ", "), f.Status))
 	}
-	if f.since, err = timeIn(q, "since"); err == nil {
-		f.until, err = timeIn(q, "until")
+	if f.Since, err = runview.ParseTime(q.Get("since")); err != nil {
+		return f, badRequest(fmt.Errorf("since: %w", err))
 	}
-	return f, err
-}
-
-// has reports whether a run is selected, by everything except the time.
-func (f *runFilter) has(d runDoc) bool {
-	if f.workflow != "" && f.workflow != d.Workflow || f.status != "" && f.status != d.Status || f.trigger != "" && f.trigger != d.Trigger {
-		return false
+	if f.Until, err = runview.ParseTime(q.Get("until")); err != nil {
+		return f, badRequest(fmt.Errorf("until: %w", err))
 	}
-	if len(f.words) == 0 {
-		return true
-	}
-	text := strings.ToLower(d.ID + " " + d.Workflow + " " + d.Trigger + " " + d.Error)
-	return !slices.ContainsFunc(f.words, func(word string) bool { return !strings.Contains(text, word) })
+	return f, nil
 }
 
 // getRuns lists runs, the newest first.
@@ -57,6 +41,7 @@ func (s *server) getRuns(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	trigger := q.Get("trigger")
 	limit, err := numberIn(q, "limit", defaultPage, maxPage)
 	if err != nil {
 		return err
@@ -81,11 +66,11 @@ func (s *server) getRuns(w http.ResponseWriter, r *http.Request) error {
 	page := []runDoc{}
 	more := false
 	for _, p := range list {
-		if after.id != "" && newestFirst(p, after) <= 0 || p.at.Before(filter.since) || !filter.until.IsZero() && !p.at.Before(filter.until) {
+		if after.id != "" && newestFirst(p, after) <= 0 || !filter.In(p.at) {
 			continue
 		}
 		doc, changed := s.listed(p, known)
-		if doc.ID == "" || !filter.has(doc) { // it was removed meanwhile
+		if doc.ID == "" || trigger != "" && trigger != doc.Trigger || !filter.Has(doc.Workflow, doc.Status, doc.ID, doc.Workflow, doc.Trigger, doc.Error) { // it was removed meanwhile
 			continue
 		}
 		if more = int64(len(page)) == limit; more {
@@ -129,22 +114,6 @@ func (s *server) questionOf(id string) string {
 		return ""
 	}
 	return pending[0].Question // already masked
-}
-
-// timeIn returns a parameter that is a time or a day; zero if it is absent.
-func timeIn(query url.Values, name string) (time.Time, error) {
-	text := query.Get(name)
-	if text == "" {
-		return time.Time{}, nil
-	}
-	at, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		at, err = time.ParseInLocation(time.DateOnly, text, time.Local)
-	}
-	if err != nil {
-		return at, badRequest(fmt.Errorf("%s: expected a day such as 2026-11-28, or a time such as 2026-11-28T06:00:00Z, got %.40q", name, text))
-	}
-	return at, nil
 }
 
 // place is a run in the list, without what the server knows of it. It identifies a
