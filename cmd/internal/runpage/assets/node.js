@@ -71,7 +71,8 @@ export function nodePane(model, values, shown) {
 			return
 		}
 		const events = model.events.filter(event => event.path === path)
-		draw(visit, events, undefined)
+		const items = group(path)
+		draw(visit, events, undefined, items)
 		let found = {}
 		try {
 			found = await values(path) ?? {}
@@ -79,11 +80,11 @@ export function nodePane(model, values, shown) {
 			found = {note: err.message}
 		}
 		if (current === path) {
-			draw(visit, events, found)
+			draw(visit, events, found, items) // as the reader has left them
 		}
 	}
 
-	function draw(visit, events, found) {
+	function draw(visit, events, found, items) {
 		drawn = visit.status
 		const end = events.findLast(event => event.event === "node_end" || event.event === "node_error") ?? {}
 		const retries = events.filter(event => event.event === "retry")
@@ -96,7 +97,7 @@ export function nodePane(model, values, shown) {
 				visit.tokens ? `${visit.tokens} tokens` : null, end.cost_usd ? dollars(end.cost_usd) : null, end.model].filter(Boolean).flatMap((part, i) => i > 0 ? [" · ", part] : part)),
 			end.error ? h("div", {class: "errors"}, h("strong", null, end.error_type ?? "error"), h("pre", {tabindex: "0"}, end.error), end.details ? folded("Details", members(end.details)) : null) : null,
 			retries.length > 0 ? h("ol", {class: "attempts"}, retries.map(one => h("li", null, `Attempt ${one.attempt} failed`, one.call ? ` (${one.call})` : "", `, then waited ${lasting(one.wait_ms ?? 0)}: `, one.error ?? ""))) : null,
-			group(visit.path),
+			items,
 			talk ? folded("Conversation", talk, true) : null,
 			found?.params !== undefined ? folded("Parameters", members(found.params), !talk) : null,
 			found?.result !== undefined ? folded("Result", members(found.result), !talk) : null,
