@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -90,6 +91,40 @@ func TestEventsContinueWhenTheConnectionIsLost(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"", "3", "3", "4"}, asked); diff != "" {
 		t.Errorf("Last-Event-ID (-want +got):\n%s", diff)
+	}
+}
+
+// More runs than a request can have are sent in several.
+func TestManyRunsAreChanged(t *testing.T) {
+	t.Parallel()
+	var sizes []int
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var body struct {
+			IDs []string `json:"ids"`
+		}
+		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+			t.Error(err)
+		}
+		if sizes = append(sizes, len(body.IDs)); len(sizes) == 3 {
+			http.Error(w, "no", http.StatusTeapot)
+			return
+		}
+		fmt.Fprintf(w, `{"runs": [{"id": %q, "status": "stopped"}]}`, body.IDs[0])
+	}))
+	defer server.Close()
+	ids := make([]string, 1001)
+	for i := range ids {
+		ids[i] = fmt.Sprint("r", i)
+	}
+	list, err := newClient(t, server.URL, client.Options{}).CancelAll(t.Context(), ids)
+	if refused := (*client.Error)(nil); !errors.As(err, &refused) || refused.Status != http.StatusTeapot {
+		t.Errorf("error: %v", err)
+	}
+	if diff := cmp.Diff([]client.Outcome{{ID: "r0", Status: client.Stopped}, {ID: "r500", Status: client.Stopped}}, list); diff != "" {
+		t.Errorf("outcomes (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]int{500, 500, 1}, sizes); diff != "" {
+		t.Errorf("sizes (-want +got):\n%s", diff)
 	}
 }
 

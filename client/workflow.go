@@ -137,6 +137,8 @@ type DayUsage struct {
 	Failed int64   `json:"failed"`
 	Tokens int64   `json:"tokens"`
 	USD    float64 `json:"usd"`
+	// Seconds is the running time, without waits for an answer or the next attempt.
+	Seconds float64 `json:"seconds"`
 }
 
 // Usage returns the usage of runs, including removed ones, newest day first.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -159,6 +160,46 @@ func TestGoClientWaitsAcrossARestart(t *testing.T) {
 	}
 }
 
+func TestGoClientChangesSeveralRunsAndCompares(t *testing.T) {
+	t.Parallel()
+	s := newProject(t, map[string]string{"fail.yaml": fails, "ask.yaml": ask}).serve()
+	c := newGoClient(t, s, client.Options{})
+	good, bad, waits := s.run("fail", `{"n": 1}`)["id"].(string), s.run("fail", `{"n": 2}`)["id"].(string), s.run("ask", "{}")["id"].(string)
+	d, err := c.Compare(t.Context(), good, bad)
+	if err != nil || d.A.ID != good || d.B.Status != client.Failed || !strings.Contains(d.B.Error, "the pump is broken") || d.Path[1].A.Status != "done" || d.Path[1].B.Status != "failed" {
+		t.Fatalf("comparison: %+v, %v", d, err)
+	}
+	if diff := cmp.Diff([]client.StateChange{{Key: "n", Change: "changed", From: json.RawMessage("1"), To: json.RawMessage("2")}}, d.Input); diff != "" {
+		t.Errorf("input (-want +got):\n%s", diff)
+	}
+	for _, one := range []struct {
+		name string
+		do   func(ctx context.Context, ids []string) ([]client.Outcome, error)
+		want [3]string
+	}{
+		{"retry", c.RetryAll, [3]string{"error: the run is done", "", "error: "}},
+		{"cancel", c.CancelAll, [3]string{"error: the run cannot be stopped", "", "stopped"}},
+		{"delete", c.DeleteAll, [3]string{"deleted", "deleted", "deleted"}},
+	} {
+		if _, err := c.Wait(t.Context(), bad); err != nil {
+			t.Fatal(err)
+		}
+		list, err := one.do(t.Context(), []string{good, bad, waits})
+		if err != nil || len(list) != 3 || list[2].ID != waits {
+			t.Fatalf("%s: %+v, %v", one.name, list, err)
+		}
+		for i, o := range list {
+			text := string(o.Status)
+			if o.Error != "" {
+				text = "error: " + o.Error
+			}
+			if !strings.HasPrefix(text, one.want[i]) {
+				t.Errorf("%s %s: %s, want %s", one.name, o.ID, text, one.want[i])
+			}
+		}
+	}
+}
+
 // The types of the Go client have the members that the server describes.
 func TestTypesOfTheGoClientAreComplete(t *testing.T) {
 	t.Parallel()
@@ -168,7 +209,7 @@ func TestTypesOfTheGoClientAreComplete(t *testing.T) {
 	}
 	for name, v := range map[string]any{
 		"Run": client.Run{}, "Failure": client.Failure{}, "Interrupt": client.Interrupt{}, "Usage": client.Usage{}, "Workflow": client.Workflow{}, "Trigger": client.Trigger{},
-		"FileProblem": client.FileProblem{}, "Event": client.Event{}, "Plugin": client.Plugin{}, "Source": client.Source{}, "ScheduledTrigger": client.ScheduledTrigger{}, "Skip": client.Skip{}, "InstalledPlugin": client.InstalledPlugin{}, "PluginChange": client.PluginChange{},
+		"FileProblem": client.FileProblem{}, "Event": client.Event{}, "DayUsage": client.DayUsage{}, "Comparison": client.Comparison{}, "ComparedRun": client.ComparedRun{}, "ComparedVisit": client.ComparedVisit{}, "StateChange": client.StateChange{}, "Plugin": client.Plugin{}, "Source": client.Source{}, "ScheduledTrigger": client.ScheduledTrigger{}, "Skip": client.Skip{}, "InstalledPlugin": client.InstalledPlugin{}, "PluginChange": client.PluginChange{},
 	} {
 		var want, got []string
 		for member := range at(d.doc, "components", "schemas", name, "properties").(map[string]any) {
