@@ -143,7 +143,7 @@ func (b *tab) has(text string) {
 // status waits for the status of the run.
 func (b *tab) status(want string) {
 	b.t.Helper()
-	b.await("document.querySelector('h1 .badge').textContent === " + quote(want))
+	b.await("document.querySelector('h1 .badge').textContent === " + quote(want) + " && !document.querySelector('.reading')")
 }
 
 // click clicks on an element with a text, when it is there.

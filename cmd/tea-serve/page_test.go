@@ -117,6 +117,8 @@ func TestPage(t *testing.T) {
 		"a conversation":                     pageTalk,
 		"offline":                            pageOffline,
 		"log out":                            pageLogout,
+		"usage":                              pageUsage,
+		"empty":                              pageEmpty,
 		"installs":                           pageInstalls,
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"encoding/json"
 	"testing"
+	"time"
 
+	"github.com/chromedp/chromedp"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/the-edge-agent/tea/client"
@@ -43,10 +46,16 @@ func TestUsageIsCountedOnce(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, map[string]string{"paid.yaml": paid})
 	s := p.serve()
+	begin := time.Now()
 	check := func(when string, runs, failed, tokens int64, usd float64) {
 		t.Helper()
 		want := client.DayUsage{Day: today(), Workflow: "paid", Runs: runs, Failed: failed, Tokens: tokens, USD: usd}
-		if diff := cmp.Diff(want, s.usage("paid")); diff != "" {
+		got := s.usage("paid")
+		if got.Seconds <= 0 || got.Seconds > time.Since(begin).Seconds() {
+			t.Errorf("%s: %g seconds", when, got.Seconds)
+		}
+		got.Seconds = 0
+		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", when, diff)
 		}
 	}
@@ -89,5 +98,77 @@ func TestUsageOutlivesRuns(t *testing.T) {
 		}
 		s.kill()
 		s = p.serve()
+	}
+}
+
+// pageUsage draws the usage of days, and of a workflow that is chosen.
+func pageUsage(t *testing.T, c *chromium) {
+	s := newProject(t, map[string]string{"greet.yaml": greet, "fail.yaml": "nodes: [{name: n, run: 'error(\"no\")'}]\n"}).serve()
+	b := c.open(t, s.url+"/#/usage")
+	b.has("No run has ended in this time.")
+	b.accessible("usage empty")
+	for range 3 {
+		s.run("greet", `{"name": "Ada"}`)
+	}
+	s.run("fail", "{}")
+	label := func(measure string) string {
+		return "document.querySelector('[data-measure=\"" + measure + "\"] svg').getAttribute('aria-label')"
+	}
+	b.await(label("Runs") + " === 'Runs by day: 4 in all, at most 4 on " + today() + "'")
+	b.await(label("Failed") + " === 'Failed by day: 1 in all, at most 1 on " + today() + "'")
+	b.await(label("Running time") + ".includes('ms in all, at most')")
+	b.await("document.querySelectorAll('[data-measure=Runs] .bar').length === 30")
+	b.accessible("usage")
+	b.fill("Workflow", "greet")
+	b.fill("Time", "7 days")
+	b.await(label("Runs") + " === 'Runs by day: 3 in all, at most 3 on " + today() + "'")
+	b.await(label("Failed") + " === 'Failed by day: 0 in all'")
+	b.await("location.hash === '#/usage?days=7&workflow=greet'")
+	b.reload()
+	b.await(label("Runs") + ".includes('3 in all') && document.querySelectorAll('[data-measure=Runs] .bar').length === 7")
+}
+
+// pageEmpty opens views of a server without workflows: they say what to do next. What is
+// shown does not move when the content arrives.
+func pageEmpty(t *testing.T, c *chromium) {
+	p := newProject(t, nil)
+	s := p.serve()
+	b := c.open(t, s.url)
+	for view, want := range map[string]string{
+		"#/": "Put a YAML file with a workflow into it", "#/runs": "Start one from its workflow.", "#/inbox": "Questions of human.ask", "#/schedule": "appear here.", "#/plugins": "Plugins start with the first call",
+	} {
+		b.eval("location.hash = " + quote(view))
+		b.has(want)
+		b.accessible("empty " + view[2:])
+	}
+	p.write("ask.yaml", ask)
+	b.eval("location.hash = '#/workflows/ask'")
+	b.has("Start one with the form above.")
+	b.accessible("empty workflow")
+	id := s.run("ask", "{}")["id"].(string)
+	for view, shown := range map[string]string{
+		"#/": "main tbody", "#/runs": "main tbody", "#/inbox": ".ask", "#/workflows/ask": ".graph", "#/runs/" + id: ".graph g.waiting", "#/usage": ".chart",
+	} {
+		b := c.open(t, s.url+"/healthz")
+		if err := chromedp.Do(b.ctx, chromedp.EmulateViewport(1280, 900), chromedp.Navigate(s.url+"/"+view)); err != nil {
+			t.Fatal(err)
+		}
+		b.await("document.querySelector(" + quote(shown) + ")")
+		b.eval("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+		moved := b.eval(`new Promise(done => {
+			new PerformanceObserver(list => done(list.getEntries().map(e => [e.value, ...e.sources.map(s => s.node?.outerHTML?.slice(0, 80))]))).observe({type: "layout-shift", buffered: true})
+			setTimeout(() => done([]), 500)
+		})`)
+		var shifts [][]any
+		if err := json.Unmarshal([]byte(moved), &shifts); err != nil {
+			t.Fatal(err)
+		}
+		sum := 0.0
+		for _, shift := range shifts {
+			sum += shift[0].(float64)
+		}
+		if sum > 0.1 { // good, as Web Vitals define it
+			t.Errorf("%s: the layout shifts by %.3f: %s", view, sum, moved)
+		}
 	}
 }

@@ -411,7 +411,7 @@ func (s *server) getUsage(w http.ResponseWriter, r *http.Request) error {
 	})
 	days := []client.DayUsage{}
 	for _, u := range list {
-		days = append(days, client.DayUsage{Day: u.Day, Workflow: u.Workflow, Runs: u.Runs, Failed: u.Failed, Tokens: u.Tokens, USD: u.USD})
+		days = append(days, client.DayUsage{Day: u.Day, Workflow: u.Workflow, Runs: u.Runs, Failed: u.Failed, Tokens: u.Tokens, USD: u.USD, Seconds: u.Seconds})
 	}
 	return reply(w, http.StatusOK, map[string]any{"days": days})
 }

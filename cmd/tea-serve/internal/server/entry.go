@@ -91,9 +91,11 @@ type dayUse struct {
 	Tokens   int64   `json:"tokens"`
 	USD      float64 `json:"usd"`
 	// Runs counts ended runs, and Failed those that failed or were parked.
-	Runs   int64    `json:"runs,omitempty"`
-	Failed int64    `json:"failed,omitempty"`
-	Last   *lastRun `json:"last,omitempty"`
+	Runs   int64 `json:"runs,omitempty"`
+	Failed int64 `json:"failed,omitempty"`
+	// Seconds is the running time, without waits for an answer or the next attempt.
+	Seconds float64  `json:"seconds,omitempty"`
+	Last    *lastRun `json:"last,omitempty"`
 }
 
 // lastRun is the run of a workflow that ended last.

@@ -291,7 +291,7 @@ func (s *server) recordOutcome(lv *live, res *flow.Result, err error) (continues
 		s.end(lv, res, &entries)
 	}
 	if !stopping {
-		entries = append(entries, s.addUsage(it, res, used, continues)...)
+		entries = append(entries, s.addUsage(lv, res, used, continues)...)
 	}
 	s.report(lv, res, err, continues)
 	if !continues {
@@ -329,9 +329,10 @@ func (s *server) account(lv *live, res *flow.Result) (used flow.Usage) {
 }
 
 // addUsage adds an attempt to the usage of the day. The caller holds the mutex.
-func (s *server) addUsage(it *item, res *flow.Result, used flow.Usage, continues bool) []*entry {
+func (s *server) addUsage(lv *live, res *flow.Result, used flow.Usage, continues bool) []*entry {
+	it := lv.it
 	ended := !continues && (it.Parked != "" || res != nil && res.Status != flow.Waiting)
-	if !ended && used.Tokens <= 0 && used.USD <= 0 {
+	if !ended && res == nil {
 		return nil
 	}
 	now := time.Now()
@@ -339,6 +340,7 @@ func (s *server) addUsage(it *item, res *flow.Result, used flow.Usage, continues
 	u.Workflow = it.Workflow
 	u.Tokens += max(0, used.Tokens)
 	u.USD += max(0, used.USD)
+	u.Seconds += time.Since(lv.since).Seconds()
 	if ended {
 		u.Runs++
 		u.Last = &lastRun{ID: it.ID, Status: statusParked, EndedAt: now.UTC()}

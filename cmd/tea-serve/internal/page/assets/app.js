@@ -2,7 +2,7 @@
 import {fill, h} from "./dom.js"
 import {watch} from "./api.js"
 import {compare} from "./compare.js"
-import {device, usage} from "./device.js"
+import {device} from "./device.js"
 import {inbox} from "./inbox.js"
 import {trusted} from "./graph.js"
 import {notifications, silence} from "./push.js"
@@ -10,6 +10,7 @@ import {run} from "./run.js"
 import {runs} from "./runs.js"
 import {schedule} from "./schedule.js"
 import {logOut, token} from "./session.js"
+import {usage} from "./usage.js"
 import {workflow, workflows} from "./workflows.js"
 
 const main = document.getElementById("main")

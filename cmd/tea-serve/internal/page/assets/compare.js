@@ -1,6 +1,7 @@
 // Two runs side by side.
 import {get} from "./api.js"
 import {badge, dollars, fill, h, lasting, notice, runLink, table, when, workflowLink} from "./dom.js"
+import {loading} from "./empty.js"
 import {changeTable} from "./state.js"
 import {section} from "./view.js"
 
@@ -11,7 +12,7 @@ function visit(one, other) {
 // compare shows what differs between two runs.
 export function compare(first, second, signal) {
 	const message = notice()
-	const content = h("div", null, h("p", {class: "muted"}, "Loading …"))
+	const content = h("div", null, loading(8))
 	const row = (name, of, a, b) => of(a) || of(b) ? [name, of(a) || "", of(b) || ""] : null
 	get(`/v1/runs/${encodeURIComponent(first)}/compare?with=${encodeURIComponent(second)}`, signal).then(({a, b, input, state, path, omitted}) => fill(content,
 		table("Runs", ["", "First run", "Second run"], [

@@ -1,6 +1,7 @@
-// The plugins of the device, and what runs have used per day.
+// The plugins of the device.
 import {get, upload} from "./api.js"
-import {button, dialog, dollars, h, notice, refill, table} from "./dom.js"
+import {button, dialog, h, notice, refill, table} from "./dom.js"
+import {empty, loading} from "./empty.js"
 import {every} from "./runs.js"
 
 // device shows the plugins that run and those that are installed, which are replaced and
@@ -8,7 +9,7 @@ import {every} from "./runs.js"
 export function device(signal) {
 	const message = notice()
 	const done = h("p", {role: "status"})
-	const content = h("div")
+	const content = h("div", null, loading())
 	async function read() {
 		const {plugins, installed} = await get("/v1/plugins", signal)
 		const names = new Set(plugins.map(plugin => plugin.name))
@@ -21,7 +22,7 @@ export function device(signal) {
 				plugin.calls ?? "", plugin.failures ?? "", plugin.crashes ?? "",
 				earlier.get(plugin.name)?.length ? button("Roll back …", () => change(rollback(plugin, earlier.get(plugin.name).at(-1))), message.fail,
 					{"aria-label": `Roll back ${plugin.name} …`}) : null,
-			])) ?? h("p", {class: "muted"}, "No plugin is running. Plugins start with the first call of their actions."))
+			])) ?? empty("No plugin is running.", "Plugins start with the first call of their actions."))
 	}
 	async function change(request) {
 		const result = await request
@@ -63,17 +64,4 @@ function install() {
 function rollback(plugin, version) {
 	return dialog(`Roll back ${plugin.name}`, h("p", null, `Return from version ${plugin.version} to version ${version}?`), "Roll back",
 		() => upload(`/v1/plugins/${encodeURIComponent(plugin.name)}/rollback`))
-}
-
-// usage shows what runs have used, per day and workflow.
-export function usage(signal) {
-	const message = notice()
-	const content = h("div")
-	every(signal, async () => {
-		const {days} = await get("/v1/usage", signal)
-		message.clear()
-		refill(content, table("Usage", ["Day", "Workflow", "Runs", "Failed", "Tokens", "Cost"],
-			days.map(one => [one.day, one.workflow, String(one.runs), String(one.failed), one.tokens.toLocaleString(), dollars(one.usd)])) ?? h("p", {class: "muted"}, "No runs."))
-	}, message.fail)
-	return h("div", null, h("h1", null, "Usage"), h("p", {class: "muted"}, "Runs by the day on which they ended, with their tokens and cost."), message.element, content)
 }

@@ -1,13 +1,14 @@
 // The questions of all workflows that wait for a person.
 import {get, post} from "./api.js"
 import {fill, h, notice, runLink, workflowLink} from "./dom.js"
+import {empty, loading} from "./empty.js"
 import {question} from "./form.js"
 import {every} from "./runs.js"
 
 // inbox shows the questions. Unchanged forms are kept, because somebody may be typing.
 export function inbox(signal) {
 	const message = notice()
-	const content = h("div", null, h("p", {class: "muted"}, "Loading …"))
+	const content = h("div", null, loading())
 	const note = h("p", {class: "muted", role: "status"})
 	let cards = new Map()
 
@@ -21,7 +22,7 @@ export function inbox(signal) {
 		}))
 		const list = [...cards.values()]
 		if (list.length === 0) {
-			fill(content, h("div", {class: "card empty"}, h("p", null, h("strong", null, "Nothing waits for an answer.")), h("p", null, "Questions of human.ask and stops before and after nodes appear here.")))
+			fill(content, empty("Nothing waits for an answer.", "Questions of human.ask and stops before and after nodes appear here."))
 		} else if (list.length !== content.children.length || list.some((element, i) => content.children[i] !== element)) {
 			for (const element of [...content.children]) {
 				list.includes(element) || element.remove()

@@ -1,12 +1,15 @@
 // A run, live.
 import {changed, events, get, getText, post, sleep, visible, whileVisible} from "./api.js"
 import {button, dialog, fill, h, notice, refill, runLink, when, workflowLink} from "./dom.js"
+import {loading} from "./empty.js"
 import {objectField, question} from "./form.js"
 import {steps} from "./state.js"
 import {fact, RunView, section} from "./view.js"
 
 // drawMS is how often events are drawn.
 const drawMS = 150
+// maxReadingMS is how long the parts of the page are hidden until their content is there.
+const maxReadingMS = 1000
 
 // run shows a run until the signal is aborted.
 export function run(id, signal) {
@@ -28,12 +31,15 @@ class View extends RunView {
 			h("div", {class: "columns"}, section("Graph", this.graph, this.progress), h("div", null, section("Node", this.node.element), section("State", this.changes.element))),
 			section("Timeline", this.timeline.element), section("Source", this.source.element),
 			this.texts, section("Events and logs", this.events.element))
+		fill(this.head, loading(8))
+		this.element.classList.add("reading") // until the first events have their place
 		this.start()
 	}
 
 	async start() {
 		await this.refresh()
 		this.draw()
+		setTimeout(() => this.element.classList.remove("reading"), maxReadingMS) // it may have no events
 		this.follow()
 		while (!this.signal.aborted) {
 			await changed(this.signal)
@@ -136,6 +142,7 @@ class View extends RunView {
 				this.timer = null
 				if (!this.signal.aborted) {
 					this.draw()
+					this.marks?.element && this.element.classList.remove("reading")
 				}
 			}, drawMS)
 		}

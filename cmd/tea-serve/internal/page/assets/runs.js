@@ -1,6 +1,7 @@
 // The list of runs.
 import {can, changed, get, post} from "./api.js"
 import {badge, button, dialog, dollars, h, lasting, notice, refill, runLink, table, when, workflowLink} from "./dom.js"
+import {empty, loading} from "./empty.js"
 import {keep, token} from "./session.js"
 
 const statuses = ["", "running", "waiting", "failed", "stopped", "done", "queued", "parked"]
@@ -46,7 +47,7 @@ function duration(run) {
 // others.
 export function runs(signal) {
 	const message = notice()
-	const content = h("div", null, h("p", {class: "muted"}, "Loading …"))
+	const content = h("div", null, loading(8))
 	const given = new URLSearchParams(location.hash.split("?")[1] ?? "")
 	const field = (label, element) => h("label", {for: element.id}, label, element)
 	const controls = {
@@ -142,8 +143,7 @@ export function runs(signal) {
 	function show() {
 		chosen.forEach(id => known.has(id) || chosen.delete(id))
 		select()
-		actions.hidden = known.size === 0
-		refill(content, runTable([...known.values()], false, chosen, select) ?? h("div", {class: "card empty"}, h("p", null, h("strong", null, filters().size > 0 ? "No run matches the filters." : "No runs yet.")), h("p", null, filters().size > 0 ? h("a", {href: "#/runs", onclick: clear}, "Show all runs") : ["Start one from its ", h("a", {href: "#/"}, "workflow"), "."])),
+		refill(content, runTable([...known.values()], false, chosen, select) ?? (filters().size > 0 ? empty("No run matches the filters.", h("a", {href: "#/runs", onclick: clear}, "Show all runs")) : empty("No runs yet.", "Start one from its ", h("a", {href: "#/"}, "workflow"), ".")),
 			more ? button("More", () => {
 				pages++
 				return read()
@@ -164,6 +164,7 @@ export function runs(signal) {
 		read().catch(err => signal.aborted || message.fail(err))
 	}
 
+	select()
 	every(signal, read, message.fail)
 	return h("div", null, h("h1", null, "Runs"), h("div", {class: "filters", role: "search"}, field("Search", controls.q), field("Workflow", controls.workflow), field("Status", controls.status),
 		field("Trigger", controls.trigger), field("From", controls.since), field("Before", controls.until)), message.element, actions, content)

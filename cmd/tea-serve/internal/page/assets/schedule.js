@@ -1,6 +1,7 @@
 // When schedules start runs, and how their last runs ended.
 import {can, get, post} from "./api.js"
 import {button, h, notice, refill, table, when, workflowLink} from "./dom.js"
+import {empty, loading} from "./empty.js"
 import {every, runTable} from "./runs.js"
 import {section} from "./view.js"
 
@@ -24,7 +25,7 @@ function daysOf(triggers) {
 // schedule shows the next seven days.
 export function schedule(signal) {
 	const message = notice()
-	const content = h("div", null, h("p", {class: "muted"}, "Loading …"))
+	const content = h("div", null, loading())
 	const run = one => button("Run now", async () => {
 		message.clear()
 		const made = await post(`/v1/workflows/${encodeURIComponent(one.workflow)}/triggers/${encodeURIComponent(one.trigger)}/run`, {})
@@ -41,7 +42,7 @@ export function schedule(signal) {
 		const [{triggers}, {runs}] = await Promise.all([get("/v1/schedule", signal), get("/v1/runs?limit=500", signal)])
 		message.clear()
 		if (triggers.length === 0) {
-			refill(content, h("div", {class: "card empty"}, h("p", null, h("strong", null, "Nothing is scheduled.")), h("p", null, "Triggers of the kinds ", h("code", null, "cron"), " and ", h("code", null, "every"), " in the section ", h("code", null, "serve"), " of a workflow appear here.")))
+			refill(content, empty("Nothing is scheduled.", "Triggers of the kinds ", h("code", null, "cron"), " and ", h("code", null, "every"), " in the section ", h("code", null, "serve"), " of a workflow appear here."))
 			return
 		}
 		const skipped = triggers.flatMap(one => (one.skipped ?? []).map(skip => ({...skip, one}))).sort((a, b) => Date.parse(b.at) - Date.parse(a.at)).slice(0, 50)
@@ -54,7 +55,7 @@ export function schedule(signal) {
 				table(`Runs on ${day}`, ["Time", "Workflow", "Trigger"], rows.map(({text, one}) => [text, workflowLink(one.workflow), one.trigger])))),
 			triggers.some(one => one.more) ? h("p", {class: "muted"}, "The first 500 times of a trigger are shown.") : null,
 			skipped.length === 0 ? null : [h("h2", null, "Skipped starts"), table("Skipped starts", ["Time", "Workflow", "Trigger", "Reason"], skipped.map(({at, reason, one}) => [when(at), workflowLink(one.workflow), one.trigger, reason]))],
-			h("h2", null, "Past runs"), runTable(past) ?? h("p", {class: "muted"}, "No schedule has started a run yet."))
+			h("h2", null, "Past runs"), runTable(past) ?? empty("No schedule has started a run yet.", can("run") ? "Run now starts one." : ""))
 	}
 	every(signal, refresh, message.fail)
 	return h("div", null, h("h1", null, "Schedule"), message.element, content)

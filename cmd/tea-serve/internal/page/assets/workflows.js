@@ -1,6 +1,7 @@
 // The workflows, and one of them with its start form.
-import {get, getText, post} from "./api.js"
+import {can, get, getText, post} from "./api.js"
 import {badge, dollars, fill, h, notice, refill, runLink, table, when, workflowLink} from "./dom.js"
+import {empty, loading} from "./empty.js"
 import {field, objectField} from "./form.js"
 import {drawing} from "./graph.js"
 import {every, runTable} from "./runs.js"
@@ -18,7 +19,7 @@ function triggers(list) {
 // workflows shows all workflows.
 export function workflows(signal) {
 	const message = notice()
-	const content = h("div", null, h("p", {class: "muted"}, "Loading …"))
+	const content = h("div", null, loading(8))
 	every(signal, async () => {
 		const [list, recent] = await Promise.all([get("/v1/workflows", signal), get("/v1/runs?limit=100", signal)])
 		message.clear()
@@ -34,8 +35,8 @@ export function workflows(signal) {
 				const run = last.get(one.name)
 				return [[workflowLink(one.name), one.description ? h("div", {class: "muted"}, one.description) : null], triggers(one.triggers),
 					run ? [badge(run.status), " ", runLink(run.id)] : one.last_run ? [badge(one.last_run.status), " ", when(one.last_run.ended_at)] : "", `${one.running} of ${one.max_running}`, String(one.queued), String(one.tokens_today), dollars(one.usd_today)]
-			})) ?? h("p", {class: "muted"}, "The directory has no workflows."),
-			h("h2", null, "Recent runs"), runTable(recent.runs.slice(0, 20)) ?? h("p", {class: "muted"}, "No runs."))
+			})) ?? empty("The directory has no workflows.", "Put a YAML file with a workflow into it: it appears here within seconds."),
+			h("h2", null, "Recent runs"), runTable(recent.runs.slice(0, 20)) ?? empty("No runs yet.", list.workflows.length > 0 ? "Choose a workflow to start one." : ""))
 	}, message.fail, valuesMS)
 	return h("div", null, h("h1", null, "Workflows"), message.element, content)
 }
@@ -45,10 +46,10 @@ export function workflow(name, signal) {
 	const path = `/v1/workflows/${encodeURIComponent(name)}`
 	const message = notice()
 	const trouble = notice() // of the server, until it answers again
-	const facts = h("div")
-	const form = h("div")
-	const graph = h("div")
-	const list = h("div")
+	const facts = h("div", {class: "about"})
+	const form = h("div", null, loading())
+	const graph = h("div", null, loading())
+	const list = h("div", null, loading())
 
 	let digest = null // of the version that is shown
 	let schema = null
@@ -66,7 +67,7 @@ export function workflow(name, signal) {
 		trouble.clear()
 		refill(facts, doc.description ? h("p", null, doc.description) : null, h("p", {class: "muted"}, h("code", null, doc.file)), triggers(doc.triggers),
 			h("p", null, `${doc.running} of ${doc.max_running} running, ${doc.queued} queued · today ${doc.tokens_today} tokens, ${dollars(doc.usd_today)}`))
-		refill(list, runTable(runs.runs, true) ?? h("p", {class: "muted"}, "No runs."))
+		refill(list, runTable(runs.runs, true) ?? empty("No runs yet.", can("run") ? "Start one with the form above." : ""))
 		if (doc.digest !== digest) {
 			await load(doc)
 		}
