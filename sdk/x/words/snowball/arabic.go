@@ -517,15 +517,10 @@ lab0_6_10:
 	if !arabic_Prefix_Step2(e) {
 		e.cursor = v_14
 	}
-	for {
-		v_15 = e.cursor
-		if arabic_Prefix_Step3a_Noun(e) {
-			break
-		}
-		e.cursor = v_15
-		if e.B_is_noun && arabic_Prefix_Step3b_Noun(e) {
-			break
-		}
+	v_15 = e.cursor
+	if arabic_Prefix_Step3a_Noun(e) {
+	} else if e.at(v_15) && e.B_is_noun && arabic_Prefix_Step3b_Noun(e) {
+	} else {
 		e.cursor = v_15
 		if !e.B_is_verb {
 			goto lab0_6_172
@@ -537,7 +532,6 @@ lab0_6_10:
 		if !arabic_Prefix_Step4_Verb(e) {
 			goto lab0_6_172
 		}
-		break
 	}
 lab0_6_172:
 	e.cursor = v_12

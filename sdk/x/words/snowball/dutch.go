@@ -204,53 +204,32 @@ func dutch_Step_2(e *env) bool {
 	}
 	e.bra = e.cursor
 	if among_var == 1 {
-		for {
-			v_1 = e.limit - e.cursor
-			if e.eqBack("'t") {
-				e.bra = e.cursor
-				e.remove()
-				break
-			}
-			e.cursor = e.limit - v_1
-			if e.eqBack("et") && e.braHere() && dutch_R1(e) && dutch_C(e) {
-				e.remove()
-				break
-			}
-			e.cursor = e.limit - v_1
-			if e.eqBack("rnt") {
-				e.bra = e.cursor
-				e.replace("rn")
-				break
-			}
-			e.cursor = e.limit - v_1
-			if e.letterBack('t') && e.braHere() && dutch_R1(e) && dutch_VX(e) {
-				e.remove()
-				break
-			}
-			e.cursor = e.limit - v_1
-			if e.eqBack("ink") {
-				e.bra = e.cursor
-				e.replace("ing")
-				break
-			}
-			e.cursor = e.limit - v_1
-			if e.eqBack("mp") {
-				e.bra = e.cursor
-				e.replace("m")
-				break
-			}
-			e.cursor = e.limit - v_1
-			if e.letterBack('\'') && e.braHere() && dutch_R1(e) {
-				e.remove()
-				break
-			}
+		v_1 = e.limit - e.cursor
+		if e.eqBack("'t") {
+			e.bra = e.cursor
+			e.remove()
+		} else if e.atBack(v_1) && e.eqBack("et") && e.braHere() && dutch_R1(e) && dutch_C(e) {
+			e.remove()
+		} else if e.atBack(v_1) && e.eqBack("rnt") {
+			e.bra = e.cursor
+			e.replace("rn")
+		} else if e.atBack(v_1) && e.letterBack('t') && e.braHere() && dutch_R1(e) && dutch_VX(e) {
+			e.remove()
+		} else if e.atBack(v_1) && e.eqBack("ink") {
+			e.bra = e.cursor
+			e.replace("ing")
+		} else if e.atBack(v_1) && e.eqBack("mp") {
+			e.bra = e.cursor
+			e.replace("m")
+		} else if e.atBack(v_1) && e.letterBack('\'') && e.braHere() && dutch_R1(e) {
+			e.remove()
+		} else {
 			e.cursor = e.limit - v_1
 			e.bra = e.cursor
 			if !dutch_R1(e) || !dutch_C(e) {
 				return false
 			}
 			e.remove()
-			break
 		}
 	} else if among_var == 2 {
 		if !dutch_R1(e) {
@@ -336,19 +315,16 @@ func dutch_Step_3(e *env) bool {
 	} else if among_var == 4 {
 		e.replace("r")
 	} else if among_var == 5 {
-		for {
-			v_1 = e.limit - e.cursor
-			if e.eqBack("ild") {
-				e.replace("er")
-				break
-			}
+		v_1 = e.limit - e.cursor
+		if e.eqBack("ild") {
+			e.replace("er")
+		} else {
 			e.cursor = e.limit - v_1
 			if !dutch_R1(e) {
 				return false
 			}
 			e.remove()
 			dutch_lengthen_V(e)
-			break
 		}
 	} else if among_var == 6 {
 		if !dutch_R1(e) || !dutch_C(e) {
@@ -544,15 +520,12 @@ func dutch_Step_1c(e *env) bool {
 			return false
 		}
 		e.cursor = e.limit - v_1
-		for {
-			v_2 = e.limit - e.cursor
-			if e.eqBack("in") && e.cursor <= e.back {
-				e.replace("n")
-				break
-			}
+		v_2 = e.limit - e.cursor
+		if e.eqBack("in") && e.cursor <= e.back {
+			e.replace("n")
+		} else {
 			e.cursor = e.limit - v_2
 			e.remove()
-			break
 		}
 	} else {
 		v_3 = e.limit - e.cursor

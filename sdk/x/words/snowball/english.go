@@ -85,20 +85,14 @@ lab0_17_3:
 
 func english_shortv(e *env) bool {
 	var v_1 int
-	for {
-		v_1 = e.limit - e.cursor
-		if e.outBack(english_g_v_WXY) && e.inBack(english_g_v) && e.outBack(english_g_v) {
-			break
-		}
-		e.cursor = e.limit - v_1
-		if e.outBack(english_g_v) && e.inBack(english_g_v) && e.cursor <= e.back {
-			break
-		}
+	v_1 = e.limit - e.cursor
+	if e.outBack(english_g_v_WXY) && e.inBack(english_g_v) && e.outBack(english_g_v) {
+	} else if e.atBack(v_1) && e.outBack(english_g_v) && e.inBack(english_g_v) && e.cursor <= e.back {
+	} else {
 		e.cursor = e.limit - v_1
 		if !e.eqBack("past") {
 			return false
 		}
-		break
 	}
 	return true
 }
@@ -130,16 +124,13 @@ lab0_12_1:
 	if among_var == 1 {
 		e.replace("ss")
 	} else if among_var == 2 {
-		for {
-			v_2 = e.limit - e.cursor
-			if e.cursor-2 >= e.back {
-				e.cursor -= 2
-				e.replace("i")
-				break
-			}
+		v_2 = e.limit - e.cursor
+		if e.cursor-2 >= e.back {
+			e.cursor -= 2
+			e.replace("i")
+		} else {
 			e.cursor = e.limit - v_2
 			e.replace("ie")
-			break
 		}
 	} else if among_var == 3 {
 		if !e.previous() || !e.goOutBack(english_g_v) {
@@ -356,10 +347,8 @@ func english_Step_5(e *env) bool {
 	}
 	e.bra = e.cursor
 	if among_var == 1 {
-		for {
-			if english_R2(e) {
-				break
-			}
+		if english_R2(e) {
+		} else {
 			if !english_R1(e) {
 				return false
 			}
@@ -368,7 +357,6 @@ func english_Step_5(e *env) bool {
 				return false
 			}
 			e.cursor = e.limit - v_1
-			break
 		}
 		e.remove()
 	} else {

@@ -153,14 +153,9 @@ func finnish_A_(e *env) bool {
 }
 
 func finnish_O_(e *env) bool {
-	for {
-		if e.letterBack('ö') || e.letterBack('ø') {
-			break
-		}
-		if !e.letterBack('\'') {
-			return false
-		}
-		break
+	if e.letterBack('ö') || e.letterBack('ø') {
+	} else if !e.letterBack('\'') {
+		return false
 	}
 	return true
 }
@@ -362,13 +357,10 @@ func finnish_stem(e *env) bool {
 	e.doBack(finnish_possessive)
 	e.doBack(finnish_case_ending)
 	e.doBack(finnish_other_endings)
-	for {
-		if e.B_ending_removed {
-			e.doBack(finnish_i_plural)
-			break
-		}
+	if e.B_ending_removed {
+		e.doBack(finnish_i_plural)
+	} else {
 		e.doBack(finnish_t_plural)
-		break
 	}
 	e.doBack(finnish_tidy)
 	e.cursor = e.back

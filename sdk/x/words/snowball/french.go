@@ -24,24 +24,18 @@ func french_prelude(e *env) bool {
 					goto lab2_12_6
 				}
 				e.bra = e.cursor
-				for {
-					v_4 = e.cursor
-					if e.letter('u') && e.ketHere() && e.in(french_g_v) {
-						e.replace("U")
-						break
-					}
-					e.cursor = v_4
-					if e.letter('i') && e.ketHere() && e.in(french_g_v) {
-						e.replace("I")
-						break
-					}
+				v_4 = e.cursor
+				if e.letter('u') && e.ketHere() && e.in(french_g_v) {
+					e.replace("U")
+				} else if e.at(v_4) && e.letter('i') && e.ketHere() && e.in(french_g_v) {
+					e.replace("I")
+				} else {
 					e.cursor = v_4
 					if !e.letter('y') {
 						goto lab2_12_6
 					}
 					e.ket = e.cursor
 					e.replace("Y")
-					break
 				}
 				break
 			lab2_12_6:
@@ -209,15 +203,12 @@ func french_standard_suffix(e *env) bool {
 			goto lab0_20_18
 		}
 		e.bra = e.cursor
-		for {
-			v_2 = e.limit - e.cursor
-			if french_R2(e) {
-				e.remove()
-				break
-			}
+		v_2 = e.limit - e.cursor
+		if french_R2(e) {
+			e.remove()
+		} else {
 			e.cursor = e.limit - v_2
 			e.replace("iqU")
-			break
 		}
 	lab0_20_18:
 	} else if among_var == 3 {
@@ -260,19 +251,16 @@ func french_standard_suffix(e *env) bool {
 			}
 			e.remove()
 		} else if among_var == 2 {
-			for {
-				v_4 = e.limit - e.cursor
-				if french_R2(e) {
-					e.remove()
-					break
-				}
+			v_4 = e.limit - e.cursor
+			if french_R2(e) {
+				e.remove()
+			} else {
 				e.cursor = e.limit - v_4
 				if !french_R1(e) {
 					e.cursor = e.limit - v_3
 					goto lab0_20_62
 				}
 				e.replace("eux")
-				break
 			}
 		} else if among_var == 3 {
 			if !french_R2(e) {
@@ -301,26 +289,20 @@ func french_standard_suffix(e *env) bool {
 		}
 		e.bra = e.cursor
 		if among_var == 1 {
-			for {
-				v_6 = e.limit - e.cursor
-				if french_R2(e) {
-					e.remove()
-					break
-				}
+			v_6 = e.limit - e.cursor
+			if french_R2(e) {
+				e.remove()
+			} else {
 				e.cursor = e.limit - v_6
 				e.replace("abl")
-				break
 			}
 		} else if among_var == 2 {
-			for {
-				v_7 = e.limit - e.cursor
-				if french_R2(e) {
-					e.remove()
-					break
-				}
+			v_7 = e.limit - e.cursor
+			if french_R2(e) {
+				e.remove()
+			} else {
 				e.cursor = e.limit - v_7
 				e.replace("iqU")
-				break
 			}
 		} else {
 			if !french_R2(e) {
@@ -348,15 +330,12 @@ func french_standard_suffix(e *env) bool {
 			goto lab0_20_178
 		}
 		e.bra = e.cursor
-		for {
-			v_9 = e.limit - e.cursor
-			if french_R2(e) {
-				e.remove()
-				break
-			}
+		v_9 = e.limit - e.cursor
+		if french_R2(e) {
+			e.remove()
+		} else {
 			e.cursor = e.limit - v_9
 			e.replace("iqU")
-			break
 		}
 	lab0_20_178:
 	} else if among_var == 9 {
@@ -372,18 +351,15 @@ func french_standard_suffix(e *env) bool {
 		}
 		e.replace("ou")
 	} else if among_var == 12 {
-		for {
-			v_10 = e.limit - e.cursor
-			if french_R2(e) {
-				e.remove()
-				break
-			}
+		v_10 = e.limit - e.cursor
+		if french_R2(e) {
+			e.remove()
+		} else {
 			e.cursor = e.limit - v_10
 			if !french_R1(e) {
 				return false
 			}
 			e.replace("eux")
-			break
 		}
 	} else if among_var == 13 {
 		if !french_R1(e) || !e.outBack(french_g_v) {
@@ -523,16 +499,13 @@ lab0_20_1:
 			e.back = v_4
 			return false
 		}
-		for {
-			if e.letterBack('s') {
-				break
-			}
+		if e.letterBack('s') {
+		} else {
 			if e.cursor <= e.back || e.word[e.cursor-1] != 't' {
 				e.back = v_4
 				return false
 			}
 			e.cursor -= 1
-			break
 		}
 		e.remove()
 	} else if among_var == 2 {
@@ -596,13 +569,11 @@ func french_stem(e *env) bool {
 		e.cursor = e.limit - v_5
 		v_7 = e.limit - e.cursor
 		e.ket = e.cursor
-		for {
-			v_8 = e.limit - e.cursor
-			if e.letterBack('Y') {
-				e.bra = e.cursor
-				e.replace("i")
-				break
-			}
+		v_8 = e.limit - e.cursor
+		if e.letterBack('Y') {
+			e.bra = e.cursor
+			e.replace("i")
+		} else {
 			e.cursor = e.limit - v_8
 			if !e.letterBack('ç') {
 				e.cursor = e.limit - v_7
@@ -610,7 +581,6 @@ func french_stem(e *env) bool {
 			}
 			e.bra = e.cursor
 			e.replace("c")
-			break
 		}
 	lab2_6_34:
 		break

@@ -14,18 +14,15 @@ func german_prelude(e *env) bool {
 				goto lab1_12_5
 			}
 			e.bra = e.cursor
-			for {
-				v_4 = e.cursor
-				if e.letter('u') && e.ketHere() && e.in(german_g_v) {
-					e.replace("U")
-					break
-				}
+			v_4 = e.cursor
+			if e.letter('u') && e.ketHere() && e.in(german_g_v) {
+				e.replace("U")
+			} else {
 				e.cursor = v_4
 				if !e.letter('y') || !e.ketHere() || !e.in(german_g_v) {
 					goto lab1_12_5
 				}
 				e.replace("Y")
-				break
 			}
 			e.cursor = v_3
 			break

@@ -6,24 +6,21 @@ package snowball
 func hungarian_mark_regions(e *env) bool {
 	var v_1, v_2 int
 	e.I_p1 = e.limit
-	for {
-		v_1 = e.cursor
-		if e.in(hungarian_g_v) {
-			v_2 = e.cursor
-			if e.goIn(hungarian_g_v) {
-				e.cursor += 1
-				e.I_p1 = e.cursor
-			}
-			e.cursor = v_2
-			break
+	v_1 = e.cursor
+	if e.in(hungarian_g_v) {
+		v_2 = e.cursor
+		if e.goIn(hungarian_g_v) {
+			e.cursor += 1
+			e.I_p1 = e.cursor
 		}
+		e.cursor = v_2
+	} else {
 		e.cursor = v_1
 		if !e.goOut(hungarian_g_v) {
 			return false
 		}
 		e.cursor += 1
 		e.I_p1 = e.cursor
-		break
 	}
 	return true
 }

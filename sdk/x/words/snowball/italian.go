@@ -49,18 +49,15 @@ func italian_prelude(e *env) bool {
 				goto lab1_12_44
 			}
 			e.bra = e.cursor
-			for {
-				v_5 = e.cursor
-				if e.letter('u') && e.ketHere() && e.in(italian_g_v) {
-					e.replace("U")
-					break
-				}
+			v_5 = e.cursor
+			if e.letter('u') && e.ketHere() && e.in(italian_g_v) {
+				e.replace("U")
+			} else {
 				e.cursor = v_5
 				if !e.letter('i') || !e.ketHere() || !e.in(italian_g_v) {
 					goto lab1_12_44
 				}
 				e.replace("I")
-				break
 			}
 			e.cursor = v_4
 			break
@@ -89,18 +86,15 @@ func italian_mark_regions(e *env) bool {
 		if !e.in(italian_g_v) {
 			goto lab1_17_6
 		}
-		for {
-			v_3 = e.cursor
-			if e.out(italian_g_v) && e.goOut(italian_g_v) {
-				e.cursor += 1
-				break
-			}
+		v_3 = e.cursor
+		if e.out(italian_g_v) && e.goOut(italian_g_v) {
+			e.cursor += 1
+		} else {
 			e.cursor = v_3
 			if !e.in(italian_g_v) || !e.goIn(italian_g_v) {
 				goto lab1_17_6
 			}
 			e.cursor += 1
-			break
 		}
 		break
 	lab1_17_6:
@@ -112,17 +106,14 @@ func italian_mark_regions(e *env) bool {
 		if !e.out(italian_g_v) {
 			goto lab0_17_4
 		}
-		for {
-			v_4 = e.cursor
-			if e.out(italian_g_v) && e.goOut(italian_g_v) {
-				e.cursor += 1
-				break
-			}
+		v_4 = e.cursor
+		if e.out(italian_g_v) && e.goOut(italian_g_v) {
+			e.cursor += 1
+		} else {
 			e.cursor = v_4
 			if !e.in(italian_g_v) || !e.next() {
 				goto lab0_17_4
 			}
-			break
 		}
 		break
 	}

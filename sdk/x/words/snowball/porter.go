@@ -148,10 +148,8 @@ func porter_Step_5a(e *env) bool {
 		return false
 	}
 	e.bra = e.cursor
-	for {
-		if porter_R2(e) {
-			break
-		}
+	if porter_R2(e) {
+	} else {
 		if !porter_R1(e) {
 			return false
 		}
@@ -160,7 +158,6 @@ func porter_Step_5a(e *env) bool {
 			return false
 		}
 		e.cursor = e.limit - v_1
-		break
 	}
 	e.remove()
 	return true

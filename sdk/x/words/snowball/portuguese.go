@@ -36,18 +36,15 @@ func portuguese_mark_regions(e *env) bool {
 		if !e.in(portuguese_g_v) {
 			goto lab1_17_6
 		}
-		for {
-			v_3 = e.cursor
-			if e.out(portuguese_g_v) && e.goOut(portuguese_g_v) {
-				e.cursor += 1
-				break
-			}
+		v_3 = e.cursor
+		if e.out(portuguese_g_v) && e.goOut(portuguese_g_v) {
+			e.cursor += 1
+		} else {
 			e.cursor = v_3
 			if !e.in(portuguese_g_v) || !e.goIn(portuguese_g_v) {
 				goto lab1_17_6
 			}
 			e.cursor += 1
-			break
 		}
 		break
 	lab1_17_6:
@@ -55,17 +52,14 @@ func portuguese_mark_regions(e *env) bool {
 		if !e.out(portuguese_g_v) {
 			goto lab0_17_4
 		}
-		for {
-			v_4 = e.cursor
-			if e.out(portuguese_g_v) && e.goOut(portuguese_g_v) {
-				e.cursor += 1
-				break
-			}
+		v_4 = e.cursor
+		if e.out(portuguese_g_v) && e.goOut(portuguese_g_v) {
+			e.cursor += 1
+		} else {
 			e.cursor = v_4
 			if !e.in(portuguese_g_v) || !e.next() {
 				goto lab0_17_4
 			}
-			break
 		}
 		break
 	}

@@ -43,18 +43,15 @@ func romanian_prelude(e *env) bool {
 				goto lab1_12_4
 			}
 			e.bra = e.cursor
-			for {
-				v_3 = e.cursor
-				if e.letter('u') && e.ketHere() && e.in(romanian_g_v) {
-					e.replace("U")
-					break
-				}
+			v_3 = e.cursor
+			if e.letter('u') && e.ketHere() && e.in(romanian_g_v) {
+				e.replace("U")
+			} else {
 				e.cursor = v_3
 				if !e.letter('i') || !e.ketHere() || !e.in(romanian_g_v) {
 					goto lab1_12_4
 				}
 				e.replace("I")
-				break
 			}
 			e.cursor = v_2
 			break
@@ -83,18 +80,15 @@ func romanian_mark_regions(e *env) bool {
 		if !e.in(romanian_g_v) {
 			goto lab1_17_6
 		}
-		for {
-			v_3 = e.cursor
-			if e.out(romanian_g_v) && e.goOut(romanian_g_v) {
-				e.cursor += 1
-				break
-			}
+		v_3 = e.cursor
+		if e.out(romanian_g_v) && e.goOut(romanian_g_v) {
+			e.cursor += 1
+		} else {
 			e.cursor = v_3
 			if !e.in(romanian_g_v) || !e.goIn(romanian_g_v) {
 				goto lab1_17_6
 			}
 			e.cursor += 1
-			break
 		}
 		break
 	lab1_17_6:
@@ -102,17 +96,14 @@ func romanian_mark_regions(e *env) bool {
 		if !e.out(romanian_g_v) {
 			goto lab0_17_4
 		}
-		for {
-			v_4 = e.cursor
-			if e.out(romanian_g_v) && e.goOut(romanian_g_v) {
-				e.cursor += 1
-				break
-			}
+		v_4 = e.cursor
+		if e.out(romanian_g_v) && e.goOut(romanian_g_v) {
+			e.cursor += 1
+		} else {
 			e.cursor = v_4
 			if !e.in(romanian_g_v) || !e.next() {
 				goto lab0_17_4
 			}
-			break
 		}
 		break
 	}
@@ -266,16 +257,13 @@ func romanian_verb_suffix(e *env) bool {
 	}
 	e.bra = e.cursor
 	if among_var == 1 {
-		for {
-			if e.outBack(romanian_g_v) {
-				break
-			}
+		if e.outBack(romanian_g_v) {
+		} else {
 			if e.cursor <= e.back || e.word[e.cursor-1] != 'u' {
 				e.back = v_2
 				return false
 			}
 			e.cursor -= 1
-			break
 		}
 		e.remove()
 	} else {

@@ -190,11 +190,9 @@ func russian_stem(e *env) bool {
 	v_5 = e.back
 	e.back = e.I_pV
 	v_6 = e.limit - e.cursor
-	for {
-		v_7 = e.limit - e.cursor
-		if russian_perfective_gerund(e) {
-			break
-		}
+	v_7 = e.limit - e.cursor
+	if russian_perfective_gerund(e) {
+	} else {
 		e.cursor = e.limit - v_7
 		v_8 = e.limit - e.cursor
 		if !russian_reflexive(e) {
@@ -204,7 +202,6 @@ func russian_stem(e *env) bool {
 		if !russian_adjectival(e) && e.atBack(v_9) && !russian_verb(e) && e.atBack(v_9) && !russian_noun(e) {
 			goto lab0_6_37
 		}
-		break
 	}
 lab0_6_37:
 	e.cursor = e.limit - v_6

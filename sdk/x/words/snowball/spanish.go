@@ -14,18 +14,15 @@ func spanish_mark_regions(e *env) bool {
 		if !e.in(spanish_g_v) {
 			goto lab1_17_6
 		}
-		for {
-			v_3 = e.cursor
-			if e.out(spanish_g_v) && e.goOut(spanish_g_v) {
-				e.cursor += 1
-				break
-			}
+		v_3 = e.cursor
+		if e.out(spanish_g_v) && e.goOut(spanish_g_v) {
+			e.cursor += 1
+		} else {
 			e.cursor = v_3
 			if !e.in(spanish_g_v) || !e.goIn(spanish_g_v) {
 				goto lab1_17_6
 			}
 			e.cursor += 1
-			break
 		}
 		break
 	lab1_17_6:
@@ -33,17 +30,14 @@ func spanish_mark_regions(e *env) bool {
 		if !e.out(spanish_g_v) {
 			goto lab0_17_4
 		}
-		for {
-			v_4 = e.cursor
-			if e.out(spanish_g_v) && e.goOut(spanish_g_v) {
-				e.cursor += 1
-				break
-			}
+		v_4 = e.cursor
+		if e.out(spanish_g_v) && e.goOut(spanish_g_v) {
+			e.cursor += 1
+		} else {
 			e.cursor = v_4
 			if !e.in(spanish_g_v) || !e.next() {
 				goto lab0_17_4
 			}
-			break
 		}
 		break
 	}

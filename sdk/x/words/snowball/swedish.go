@@ -61,17 +61,14 @@ func swedish_main_suffix(e *env) bool {
 	if among_var == 1 {
 		e.remove()
 	} else if among_var == 2 {
-		for {
-			v_3 = e.limit - e.cursor
-			if e.eqBack("et") && swedish_et_condition(e) {
-				e.bra = e.cursor
-				break
-			}
+		v_3 = e.limit - e.cursor
+		if e.eqBack("et") && swedish_et_condition(e) {
+			e.bra = e.cursor
+		} else {
 			e.cursor = e.limit - v_3
 			if !e.inBack(swedish_g_s_ending) {
 				return false
 			}
-			break
 		}
 		e.remove()
 	} else {

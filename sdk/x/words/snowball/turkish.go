@@ -318,29 +318,14 @@ func turkish_stem_nominal_verb_suffixes(e *env) bool {
 		if !turkish_mark_cAsInA(e) {
 			goto lab0_31_32
 		}
-		for {
-			v_3 = e.limit - e.cursor
-			if turkish_mark_sUnUz(e) {
-				break
-			}
+		v_3 = e.limit - e.cursor
+		if turkish_mark_sUnUz(e) {
+		} else if e.atBack(v_3) && turkish_mark_lAr(e) {
+		} else if e.atBack(v_3) && turkish_mark_yUm(e) {
+		} else if e.atBack(v_3) && turkish_mark_sUn(e) {
+		} else if e.atBack(v_3) && turkish_mark_yUz(e) {
+		} else {
 			e.cursor = e.limit - v_3
-			if turkish_mark_lAr(e) {
-				break
-			}
-			e.cursor = e.limit - v_3
-			if turkish_mark_yUm(e) {
-				break
-			}
-			e.cursor = e.limit - v_3
-			if turkish_mark_sUn(e) {
-				break
-			}
-			e.cursor = e.limit - v_3
-			if turkish_mark_yUz(e) {
-				break
-			}
-			e.cursor = e.limit - v_3
-			break
 		}
 		if !turkish_mark_ymUs_(e) {
 			goto lab0_31_32
@@ -392,29 +377,14 @@ func turkish_stem_nominal_verb_suffixes(e *env) bool {
 		e.remove()
 		v_9 = e.limit - e.cursor
 		e.ket = e.cursor
-		for {
-			v_10 = e.limit - e.cursor
-			if turkish_mark_sUnUz(e) {
-				break
-			}
+		v_10 = e.limit - e.cursor
+		if turkish_mark_sUnUz(e) {
+		} else if e.atBack(v_10) && turkish_mark_lAr(e) {
+		} else if e.atBack(v_10) && turkish_mark_yUm(e) {
+		} else if e.atBack(v_10) && turkish_mark_sUn(e) {
+		} else if e.atBack(v_10) && turkish_mark_yUz(e) {
+		} else {
 			e.cursor = e.limit - v_10
-			if turkish_mark_lAr(e) {
-				break
-			}
-			e.cursor = e.limit - v_10
-			if turkish_mark_yUm(e) {
-				break
-			}
-			e.cursor = e.limit - v_10
-			if turkish_mark_sUn(e) {
-				break
-			}
-			e.cursor = e.limit - v_10
-			if turkish_mark_yUz(e) {
-				break
-			}
-			e.cursor = e.limit - v_10
-			break
 		}
 		if !turkish_mark_ymUs_(e) {
 			e.cursor = e.limit - v_9
@@ -523,36 +493,30 @@ func turkish_stem_suffix_chain_before_ki(e *env) bool {
 		if !turkish_mark_ndA(e) {
 			return false
 		}
-		for {
-			v_10 = e.limit - e.cursor
-			if turkish_mark_lArI(e) {
-				e.bra = e.cursor
-				e.remove()
-				break
+		v_10 = e.limit - e.cursor
+		if turkish_mark_lArI(e) {
+			e.bra = e.cursor
+			e.remove()
+		} else if e.atBack(v_10) && turkish_mark_sU(e) {
+			e.bra = e.cursor
+			e.remove()
+			v_11 = e.limit - e.cursor
+			e.ket = e.cursor
+			if !turkish_mark_lAr(e) {
+				e.cursor = e.limit - v_11
+				goto lab1_32_132
 			}
-			e.cursor = e.limit - v_10
-			if turkish_mark_sU(e) {
-				e.bra = e.cursor
-				e.remove()
-				v_11 = e.limit - e.cursor
-				e.ket = e.cursor
-				if !turkish_mark_lAr(e) {
-					e.cursor = e.limit - v_11
-					goto lab1_32_132
-				}
-				e.bra = e.cursor
-				e.remove()
-				if !turkish_stem_suffix_chain_before_ki(e) {
-					e.cursor = e.limit - v_11
-				}
-			lab1_32_132:
-				break
+			e.bra = e.cursor
+			e.remove()
+			if !turkish_stem_suffix_chain_before_ki(e) {
+				e.cursor = e.limit - v_11
 			}
+		lab1_32_132:
+		} else {
 			e.cursor = e.limit - v_10
 			if !turkish_stem_suffix_chain_before_ki(e) {
 				return false
 			}
-			break
 		}
 		break
 	}
@@ -632,36 +596,30 @@ func turkish_stem_noun_suffixes(e *env) bool {
 		if !turkish_mark_ndA(e) && e.atBack(v_7) && !turkish_mark_nA(e) {
 			goto lab0_23_84
 		}
-		for {
-			v_8 = e.limit - e.cursor
-			if turkish_mark_lArI(e) {
-				e.bra = e.cursor
-				e.remove()
-				break
+		v_8 = e.limit - e.cursor
+		if turkish_mark_lArI(e) {
+			e.bra = e.cursor
+			e.remove()
+		} else if e.atBack(v_8) && turkish_mark_sU(e) {
+			e.bra = e.cursor
+			e.remove()
+			v_9 = e.limit - e.cursor
+			e.ket = e.cursor
+			if !turkish_mark_lAr(e) {
+				e.cursor = e.limit - v_9
+				goto lab2_23_114
 			}
-			e.cursor = e.limit - v_8
-			if turkish_mark_sU(e) {
-				e.bra = e.cursor
-				e.remove()
-				v_9 = e.limit - e.cursor
-				e.ket = e.cursor
-				if !turkish_mark_lAr(e) {
-					e.cursor = e.limit - v_9
-					goto lab2_23_114
-				}
-				e.bra = e.cursor
-				e.remove()
-				if !turkish_stem_suffix_chain_before_ki(e) {
-					e.cursor = e.limit - v_9
-				}
-			lab2_23_114:
-				break
+			e.bra = e.cursor
+			e.remove()
+			if !turkish_stem_suffix_chain_before_ki(e) {
+				e.cursor = e.limit - v_9
 			}
+		lab2_23_114:
+		} else {
 			e.cursor = e.limit - v_8
 			if !turkish_stem_suffix_chain_before_ki(e) {
 				goto lab0_23_84
 			}
-			break
 		}
 		break
 	lab0_23_84:
@@ -671,30 +629,27 @@ func turkish_stem_noun_suffixes(e *env) bool {
 		if !turkish_mark_ndAn(e) && e.atBack(v_10) && !turkish_mark_nU(e) {
 			goto lab0_23_137
 		}
-		for {
-			v_11 = e.limit - e.cursor
-			if turkish_mark_sU(e) {
-				e.bra = e.cursor
-				e.remove()
-				v_12 = e.limit - e.cursor
-				e.ket = e.cursor
-				if !turkish_mark_lAr(e) {
-					e.cursor = e.limit - v_12
-					goto lab2_23_159
-				}
-				e.bra = e.cursor
-				e.remove()
-				if !turkish_stem_suffix_chain_before_ki(e) {
-					e.cursor = e.limit - v_12
-				}
-			lab2_23_159:
-				break
+		v_11 = e.limit - e.cursor
+		if turkish_mark_sU(e) {
+			e.bra = e.cursor
+			e.remove()
+			v_12 = e.limit - e.cursor
+			e.ket = e.cursor
+			if !turkish_mark_lAr(e) {
+				e.cursor = e.limit - v_12
+				goto lab2_23_159
 			}
+			e.bra = e.cursor
+			e.remove()
+			if !turkish_stem_suffix_chain_before_ki(e) {
+				e.cursor = e.limit - v_12
+			}
+		lab2_23_159:
+		} else {
 			e.cursor = e.limit - v_11
 			if !turkish_mark_lArI(e) {
 				goto lab0_23_137
 			}
-			break
 		}
 		break
 	lab0_23_137:
@@ -705,41 +660,35 @@ func turkish_stem_noun_suffixes(e *env) bool {
 			e.remove()
 			v_13 = e.limit - e.cursor
 			e.ket = e.cursor
-			for {
-				v_14 = e.limit - e.cursor
-				if turkish_mark_possessives(e) {
-					e.bra = e.cursor
-					e.remove()
-					v_15 = e.limit - e.cursor
-					e.ket = e.cursor
-					if !turkish_mark_lAr(e) {
-						e.cursor = e.limit - v_15
-						goto lab3_23_198
-					}
-					e.bra = e.cursor
-					e.remove()
-					if !turkish_stem_suffix_chain_before_ki(e) {
-						e.cursor = e.limit - v_15
-					}
-				lab3_23_198:
-					break
+			v_14 = e.limit - e.cursor
+			if turkish_mark_possessives(e) {
+				e.bra = e.cursor
+				e.remove()
+				v_15 = e.limit - e.cursor
+				e.ket = e.cursor
+				if !turkish_mark_lAr(e) {
+					e.cursor = e.limit - v_15
+					goto lab3_23_198
 				}
-				e.cursor = e.limit - v_14
-				if turkish_mark_lAr(e) {
-					e.bra = e.cursor
-					e.remove()
-					v_16 = e.limit - e.cursor
-					if !turkish_stem_suffix_chain_before_ki(e) {
-						e.cursor = e.limit - v_16
-					}
-					break
+				e.bra = e.cursor
+				e.remove()
+				if !turkish_stem_suffix_chain_before_ki(e) {
+					e.cursor = e.limit - v_15
 				}
+			lab3_23_198:
+			} else if e.atBack(v_14) && turkish_mark_lAr(e) {
+				e.bra = e.cursor
+				e.remove()
+				v_16 = e.limit - e.cursor
+				if !turkish_stem_suffix_chain_before_ki(e) {
+					e.cursor = e.limit - v_16
+				}
+			} else {
 				e.cursor = e.limit - v_14
 				if !turkish_stem_suffix_chain_before_ki(e) {
 					e.cursor = e.limit - v_13
 					goto lab1_23_189
 				}
-				break
 			}
 		lab1_23_189:
 			break
@@ -819,24 +768,21 @@ func turkish_stem_noun_suffixes(e *env) bool {
 		e.remove()
 		v_23 = e.limit - e.cursor
 		e.ket = e.cursor
-		for {
-			v_24 = e.limit - e.cursor
-			if turkish_mark_possessives(e) {
-				e.bra = e.cursor
-				e.remove()
-				v_25 = e.limit - e.cursor
-				e.ket = e.cursor
-				if !turkish_mark_lAr(e) {
-					e.cursor = e.limit - v_25
-				}
-				break
+		v_24 = e.limit - e.cursor
+		if turkish_mark_possessives(e) {
+			e.bra = e.cursor
+			e.remove()
+			v_25 = e.limit - e.cursor
+			e.ket = e.cursor
+			if !turkish_mark_lAr(e) {
+				e.cursor = e.limit - v_25
 			}
+		} else {
 			e.cursor = e.limit - v_24
 			if !turkish_mark_lAr(e) {
 				e.cursor = e.limit - v_23
 				goto lab1_23_348
 			}
-			break
 		}
 		e.bra = e.cursor
 		e.remove()
