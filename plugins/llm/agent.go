@@ -11,6 +11,7 @@ import (
 
 	"github.com/the-edge-agent/tea/plugins/llm/internal/chat"
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/x/plaintext"
 )
 
 // AgentLimit is the error type of agent.run if the agent has no answer when one of its
@@ -47,7 +48,7 @@ func (c *Client) Agent(ctx context.Context, req *tea.Request, p AgentParams) (*A
 		call: req, model: a, question: question, notes: notes{host: req.Host, prefix: "agent"},
 		maxRounds: cmp.Or(definition.Limits.Rounds, defaultRounds), roundsKey: "limits.rounds",
 		maxResult: cmp.Or(definition.Limits.ResultBytes, defaultResultBytes),
-		permit:    a.permit, keyed: true, learn: a.learn,
+		agent:     a,
 	}
 	if err := a.become(ctx, p.Agent.name, definition); err != nil {
 		return nil, err
@@ -62,6 +63,7 @@ func (c *Client) Agent(ctx context.Context, req *tea.Request, p AgentParams) (*A
 			return nil, err
 		}
 	}
+	a.report(ctx, answer.Text)
 	return a.result(answer, data, rounds), nil
 }
 
@@ -154,6 +156,9 @@ func (a *agent) learn(ctx context.Context, results []ToolResult) error {
 	next := ""
 	for _, r := range results {
 		t := tools.find(r.Name)
+		if !r.Success {
+			a.report(ctx, r.Name+" failed: "+r.Content)
+		}
 		if t == nil || !r.Success {
 			continue
 		}
@@ -162,7 +167,7 @@ func (a *agent) learn(ctx context.Context, results []ToolResult) error {
 			next = t.handOff
 		case t.isTodo:
 			a.todo = todoOf(r.Arguments)
-			a.call.Host.Progress(ctx, -1, todoLine(a.todo))
+			a.report(ctx, todoLine(a.todo))
 		}
 	}
 	if next == "" {
@@ -178,7 +183,7 @@ func (a *agent) learn(ctx context.Context, results []ToolResult) error {
 	for i, m := range a.talk.question.Messages {
 		a.talk.question.Messages[i] = m.Bare() // the other agent can have another model
 	}
-	a.call.Host.Progress(ctx, -1, "handed off to "+next)
+	a.report(ctx, "hands off to "+next)
 	a.first = nil
 	return a.become(ctx, next, definition)
 }
@@ -317,6 +322,22 @@ func (a *agent) exceeded(limit string, allowed, used float64) error {
 	e := tea.Errorf(AgentLimit, "%s has no answer yet, and its limit of %g %s is reached; raise limits.%s or make the task smaller", a.title(), allowed, limit, limit)
 	e.Details = map[string]any{"limit": limit, "allowed": allowed, "used": used}
 	return e
+}
+
+// maxShown is how many bytes of arguments, results and answers the log shows.
+const maxShown = 200
+
+// report writes a line of the conversation to the log.
+func (a *agent) report(ctx context.Context, text string) {
+	a.call.Host.Progress(ctx, -1, a.speaker(": ")+plaintext.Cut(text, maxShown))
+}
+
+// speaker returns the name of the agent and a separator for the log; "" without a name.
+func (a *agent) speaker(separator string) string {
+	if a == nil || a.name == "" {
+		return ""
+	}
+	return a.name + separator
 }
 
 // title names the agent in messages.

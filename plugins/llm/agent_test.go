@@ -166,7 +166,7 @@ func TestAgentContinues(t *testing.T) {
 	if len(s.seen) != 1 {
 		t.Errorf("the model was asked %d times", len(s.seen))
 	}
-	want := []string{`{"sum":1}`, `{"error":"broken","error_type":"query_error"}`, `"todo: 1 of 1 done"`, `{"sum":2}`, `"fine"`}
+	want := []string{`{"sum":1}`, `{"error":"broken","error_type":"query_error"}`, "todo: 1 of 1 done", `{"sum":2}`, `"fine"`}
 	if diff := cmp.Diff(want, told(s.seen[0])); diff != "" {
 		t.Error(diff)
 	}
@@ -285,7 +285,7 @@ func TestDelegation(t *testing.T) {
 	if diff := cmp.Diff(want, delegated); diff != "" {
 		t.Errorf("delegated (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{`"It rains."`}, told(s.seen[1])); diff != "" {
+	if diff := cmp.Diff([]string{"It rains."}, told(s.seen[1])); diff != "" {
 		t.Error(diff)
 	}
 	if got["usage"].(members)["total_tokens"] != int64(1030) || got["cost_usd"] != 3.0 {

@@ -1,7 +1,6 @@
 package llm
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -56,7 +55,7 @@ func (a *agent) ownTools(d *Agent, skills []skill) ([]tool, error) {
 		tools = append(tools, tool{
 			name: handOffTo + name, handOff: name,
 			wire: chat.Tool{Description: "Hands the conversation off to the agent " + name + ", which continues it. " + other.Description, Parameters: object("reason", "why the other agent continues")},
-			run:  func(map[string]any) (any, error) { return "The agent " + name + " continues.", nil },
+			run:  func(map[string]any) (string, error) { return "The agent " + name + " continues.", nil },
 		})
 	}
 	if len(skills) > 0 {
@@ -64,13 +63,13 @@ func (a *agent) ownTools(d *Agent, skills []skill) ([]tool, error) {
 		parameters["properties"].(map[string]any)["path"] = map[string]any{"type": "string", "description": "file in the directory of the skill; default SKILL.md"}
 		tools = append(tools, tool{
 			name: skillRead, wire: chat.Tool{Description: "Reads a skill, or a file that it refers to.", Parameters: parameters},
-			run: func(arguments map[string]any) (any, error) { return readSkill(skills, arguments) },
+			run: func(arguments map[string]any) (string, error) { return readSkill(skills, arguments) },
 		})
 	}
 	if d.Todo {
 		tools = append(tools, tool{
 			name: todoWrite, isTodo: true, wire: chat.Tool{Description: "Replaces the list of what you have to do. Write it before work of several steps, and again when a step begins or is done.", Parameters: todoParameters()},
-			run: func(arguments map[string]any) (any, error) { return todoLine(todoOf(arguments)), nil },
+			run: func(arguments map[string]any) (string, error) { return todoLine(todoOf(arguments)), nil },
 		})
 	}
 	return tools, nil
@@ -94,7 +93,7 @@ func (a *agent) delegation(name string, other *Agent) tool {
 			if r.Data != nil {
 				return value.Encode(r.Data)
 			}
-			return json.Marshal(r.Content)
+			return []byte(r.Content), nil
 		},
 	}
 }

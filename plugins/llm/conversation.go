@@ -25,14 +25,9 @@ type conversation struct {
 	maxRounds int
 	roundsKey string // the parameter of maxRounds
 	maxResult int    // bytes that the model sees of a result
-	// permit returns an error for a call that must not be made.
-	permit func(ctx context.Context, at place, t *tool, arguments map[string]any) error
-	// keyed reports whether each call of a tool has a key, with which the host records it.
-	keyed bool
-	// learn, if not nil, is told the results of a round.
-	learn   func(ctx context.Context, results []ToolResult) error
-	results []ToolResult
-	made    map[string]bool // the calls of tools so far, by action and arguments
+	agent     *agent // has the conversation; nil for llm.tools
+	results   []ToolResult
+	made      map[string]bool // the calls of tools so far, by action and arguments
 }
 
 // model answers the questions of a conversation.
@@ -63,8 +58,8 @@ func (c *conversation) untilAnswered(ctx context.Context) (answer *chat.Answer, 
 			c.question.Messages = append(c.question.Messages, r.message())
 		}
 		c.results = append(c.results, results...)
-		if c.learn != nil {
-			if err := c.learn(ctx, results); err != nil {
+		if c.agent != nil {
+			if err := c.agent.learn(ctx, results); err != nil {
 				return nil, 0, err
 			}
 		}
@@ -121,7 +116,7 @@ func (r ToolResult) message() chat.Message {
 // is a result. An error ends the action, for example an interrupt that waits for an
 // answer; the other calls of the round still finish and are noted.
 func (c *conversation) runTools(ctx context.Context, round int, calls []chat.ToolCall) ([]ToolResult, error) {
-	c.call.Host.Progress(ctx, -1, fmt.Sprintf("round %d: %s", round, c.names(calls)))
+	c.call.Host.Progress(ctx, -1, fmt.Sprintf("%sround %d: %s", c.agent.speaker(", "), round, c.names(calls)))
 	results := make([]ToolResult, len(calls))
 	failures := make([]error, len(calls))
 	slots := make(chan struct{}, maxParallel)
@@ -156,7 +151,7 @@ type place struct {
 // name of the tool, because people see them.
 func (c *conversation) key(at place, t *tool) string {
 	switch {
-	case c.keyed:
+	case c.agent != nil:
 		return fmt.Sprintf("tool-%d-%d.%s", at.round, at.index, t.wire.Name)
 	case at.again:
 		return fmt.Sprintf("tool-%d-%d", at.round, at.index)
@@ -210,7 +205,7 @@ func (c *conversation) runTool(ctx context.Context, at place, call chat.ToolCall
 	r.Success = err == nil
 	r.Content = plaintext.Cut(string(content), c.maxResult)
 	r.DurationMS = time.Since(start).Milliseconds()
-	if t := c.tools.find(call.Name); r.Success && c.keyed && t.run == nil {
+	if t := c.tools.find(call.Name); r.Success && c.agent != nil && t.run == nil {
 		return r, nil // the host has recorded it
 	}
 	return r, c.notes.setResult(ctx, at, r)
@@ -237,11 +232,8 @@ func (c *conversation) invoke(ctx context.Context, at place, call chat.ToolCall,
 		return nil, err
 	}
 	if t.run != nil {
-		result, err := t.run(arguments)
-		if err != nil {
-			return nil, err
-		}
-		return value.Encode(result)
+		text, err := t.run(arguments)
+		return []byte(text), err
 	}
 	var params any = arguments
 	if t.params != nil {
@@ -257,13 +249,28 @@ func (c *conversation) invoke(ctx context.Context, at place, call chat.ToolCall,
 	return resp.Result.JSON()
 }
 
-// names lists the called tools by the workflow's names.
+// permit returns an error for a call that must not be made.
+func (c *conversation) permit(ctx context.Context, at place, t *tool, arguments map[string]any) error {
+	switch {
+	case c.agent != nil:
+		return c.agent.permit(ctx, at, t, arguments)
+	case t.ask:
+		return approve(ctx, c.call, at, "The model", t, arguments)
+	}
+	return nil
+}
+
+// names lists the called tools by the workflow's names; those of an agent with their
+// arguments.
 func (c *conversation) names(calls []chat.ToolCall) string {
 	list := make([]string, len(calls))
 	for i, call := range calls {
 		list[i] = call.Name
 		if t := c.tools.find(call.Name); t != nil {
 			list[i] = t.name
+		}
+		if c.agent != nil {
+			list[i] += " " + plaintext.Cut(call.Arguments, maxShown)
 		}
 	}
 	return strings.Join(list, ", ")

@@ -163,7 +163,7 @@ func describeSkills(skills []skill) string {
 }
 
 // readSkill is the tool that reads a file of a skill.
-func readSkill(skills []skill, arguments map[string]any) (any, error) {
+func readSkill(skills []skill, arguments map[string]any) (string, error) {
 	name, _ := arguments["name"].(string)
 	file, _ := arguments["path"].(string)
 	if file == "" {
@@ -177,17 +177,17 @@ func readSkill(skills []skill, arguments map[string]any) (any, error) {
 		}
 		root, err := confine.Open(s.dir)
 		if err != nil {
-			return nil, err
+			return "", err
 		}
 		defer func() { _ = root.Close() }() // nothing was written
 		data, err := root.ReadFile(file, maxSkillFile)
 		if err != nil {
-			return nil, err
+			return "", err
 		}
 		if !utf8.Valid(data) {
-			return nil, tea.Errorf(tea.ValidationError, "%s of the skill %s is not a text", file, name)
+			return "", tea.Errorf(tea.ValidationError, "%s of the skill %s is not a text", file, name)
 		}
 		return string(data), nil
 	}
-	return nil, tea.Errorf(tea.NotFound, "there is no skill %q; the skills are: %s%s", name, strings.Join(names, ", "), diag.Ending(name, names))
+	return "", tea.Errorf(tea.NotFound, "there is no skill %q; the skills are: %s%s", name, strings.Join(names, ", "), diag.Ending(name, names))
 }

@@ -60,12 +60,6 @@ func (c *Client) Tools(ctx context.Context, req *tea.Request, p ToolsParams) (*T
 	talk := &conversation{
 		call: req, model: steps, question: question, tools: tools, notes: steps.notes,
 		maxRounds: p.MaxToolRounds, roundsKey: "max_tool_rounds", maxResult: p.MaxResultBytes,
-		permit: func(ctx context.Context, at place, t *tool, arguments map[string]any) error {
-			if !t.ask {
-				return nil
-			}
-			return approve(ctx, req, at, "The model", t, arguments)
-		},
 	}
 	return answerWithTools(ctx, talk, x, wanted, p.MaxRepairs)
 }

@@ -26,8 +26,8 @@ type tool struct {
 	// writes the agent's list; see agenttools.go.
 	handOff string
 	isTodo  bool
-	// run, if not nil, is called in place of an action.
-	run func(arguments map[string]any) (any, error)
+	// run, if not nil, is called in place of an action, and returns what the model sees.
+	run func(arguments map[string]any) (string, error)
 	// params and result, if not nil, convert the arguments to the parameters of the
 	// action, and its result to what the model sees.
 	params func(arguments map[string]any) map[string]any
