@@ -27,9 +27,9 @@ type ExecuteParams struct {
 
 // Executor is the action that executes subtasks.
 type Executor struct {
-	Action string `json:"action" minLength:"1" doc:"any action: llm.call, llm.tools, workflow.run, a Lua action, an action of another plugin"`
+	Action string `json:"action" minLength:"1" doc:"any action: llm.call, llm.tools, agent.run, workflow.run, a Lua action, an action of another plugin"`
 	With   Params `json:"with,omitzero" doc:"its parameters, evaluated for each subtask; templates can also read subtask, plan and results (those of finished subtasks by id)"`
-	Output Later  `json:"output,omitzero" doc:"the result of the subtask, as a template that can also read result; default: the result of the action, of one that asks a model (llm.*) only content and data"`
+	Output Later  `json:"output,omitzero" doc:"the result of the subtask, as a template that can also read result; default: the result of the action, of one that asks a model (llm.*, agent.run) only content and data"`
 }
 
 // Later is a parameter whose templates are evaluated for each subtask.

@@ -468,9 +468,11 @@ func TestKeepsWhatThePlanHas(t *testing.T) {
 // workflow says so.
 func TestKeepsTheAnswerOfAModel(t *testing.T) {
 	t.Parallel()
-	for action, want := range map[string]string{"llm.call": "result.content", "llm.tools": "result.content", "test.work": "<nil>"} {
+	for action, want := range map[string]string{"llm.call": "result.content", "llm.tools": "result.content", "agent.run": "result.content", "test.work": "<nil>"} {
 		host := (&worker{}).host()
-		host.Actions["llm.call"], host.Actions["llm.tools"] = host.Actions["test.work"], host.Actions["test.work"]
+		for _, model := range []string{"llm.call", "llm.tools", "agent.run"} {
+			host.Actions[model] = host.Actions["test.work"]
+		}
 		if _, e := call(t, host, "plan.execute", object{"plan": list("a"), "subtask_executor": object{"action": action, "with": object{"id": "{{ subtask.id }}"}}}); e != nil {
 			t.Fatal(e)
 		}

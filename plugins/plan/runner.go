@@ -410,7 +410,7 @@ func (r *runner) task(ctx context.Context, n *node) (*task, error) {
 		node: n, req: r.req, journal: &r.journal, executor: r.params.SubtaskExecutor, retries: n.RetryCount,
 		delay: backoff.Policy{Base: seconds(r.params.RetryDelay), Max: time.Minute, Multiplier: 2},
 	}
-	if t.executor.Output.IsZero() && strings.HasPrefix(t.executor.Action, "llm.") {
+	if t.executor.Output.IsZero() && (strings.HasPrefix(t.executor.Action, "llm.") || t.executor.Action == "agent.run") {
 		t.executor.Output.value = answerOnly
 	}
 	if r.params.OnSubtaskFailure == onRetry {
