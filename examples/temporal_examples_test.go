@@ -57,6 +57,7 @@ var examplesOnTemporal = map[string]exampleOnTemporal{
 	"routing":            {apart: inDriver},
 	"steps-and-subgraph": {apart: inDriver},
 
+	"agents":    runsOf(input("@input.json")),
 	"browser":   {runs: [][]string{{"assistant.yaml", "-i", `{"text": "remember the key is under the mat"}`}, {"assistant.yaml", "-i", `{"text": "where is the key?"}`}}},
 	"errors":    runsOf(input(`{"text": "{"}`)),
 	"facts":     runsOf(input("@facts.json"), input(`{"at": "2020-01-01"}`)),
