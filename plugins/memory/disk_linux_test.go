@@ -99,9 +99,10 @@ func TestDeletedValuesMakeRoomOnAFullDisk(t *testing.T) {
 		disk := smalldisktest.New(t, "24m")
 		o := mustOpen(t, map[string]any{"path": disk.Dir + "/memory", "engine": engine})
 		defer o.close()
+		long := " " + strings.Repeat("word", 15)
 		fill := func(action, name, content, prefix string) (stored int64) {
 			for i, failed := 0, 0; failed < 2; i++ {
-				_, err := o.call(action, map[string]any{name: fmt.Sprint(prefix, i), content: fmt.Sprint(prefix, i) + strings.Repeat(" word", 200_000)})
+				_, err := o.call(action, map[string]any{name: fmt.Sprint(prefix, i), content: fmt.Sprint(prefix, i) + strings.Repeat(long, 16_000)})
 				if err == nil {
 					stored++
 					continue
