@@ -1,7 +1,10 @@
+from typing import Annotated
+
 import pytest
+from pydantic import Field
 
 from actions import bundle
-from tea_plugin import ActionError
+from tea_plugin import ActionError, Bundle, Call
 from tea_plugin.testing import Host, call_action
 
 
@@ -43,3 +46,23 @@ def test_relay_calls_another_action():
     host = Host(actions={"text.upper": lambda params: params["text"].upper()})
     result = call_action(bundle, "greeter.relay", {"action": "text.upper", "params": {"text": "tea"}}, host=host)
     assert result == {"result": "TEA"}
+
+
+def test_a_function_with_named_parameters_is_an_action():
+    named = Bundle("named", "0.1.0")
+
+    @named.action("named.repeat")
+    def repeat(text: Annotated[str, Field(description="the text")], call: Call, times: int = 2) -> list[str]:
+        """Repeats a text."""
+        call.token(text)
+        return [text] * times
+
+    host = Host()
+    assert call_action(named, "named.repeat", {"text": "tea"}, host=host) == ["tea", "tea"]
+    assert host.tokens == ["tea"]
+    assert repeat.__name__ == "repeat"
+    with pytest.raises(ActionError) as failure:
+        call_action(named, "named.repeat", {"times": 1, "word": "tea"})
+    assert failure.value.message == "parameters of named.repeat: text: Field required; word: Extra inputs are not permitted"
+    (action,) = named.manifest().actions
+    assert action.summary == "Repeats a text." and b'"description":"the text"' in action.params_schema_json

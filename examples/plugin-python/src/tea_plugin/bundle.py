@@ -1,17 +1,21 @@
 import inspect
 import json
+import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, get_type_hints
+from typing import Any, Callable, Iterable, Mapping, TypeVar, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, create_model
 
 from . import values
+from .call import Call
 from .errors import ActionError
 from .proto import plugin_pb2 as pb
 
 PROTOCOL = 1
 ROOT = Path(__file__).resolve().parents[2]
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class Params(BaseModel):
@@ -55,8 +59,12 @@ class Bundle:
     can use.
     """
 
-    def __init__(self, name, version, description="", settings=None, open=None, close=None, files=None,
-                 env=(), start_timeout_ms=0, memory_bytes=0, exclusive=()):
+    def __init__(
+        self, name: str, version: str, description: str = "", settings: Mapping[str, Any] | None = None,
+        open: Callable[[dict[str, Any]], Any] | None = None, close: Callable[[Any], Any] | None = None,
+        files: Iterable[str] | None = None, env: Iterable[str] = (), start_timeout_ms: int = 0, memory_bytes: int = 0,
+        exclusive: Iterable[str] = (),
+    ) -> None:
         self.name, self.version, self.description = name, version, description
         self.settings = settings or {}
         self.open = open or (lambda settings: settings)
@@ -66,10 +74,15 @@ class Bundle:
         self.memory_bytes, self.exclusive = memory_bytes, exclusive
         self.actions = {}
 
-    def action(self, name, streaming=False, idempotent=False, once=False, reads=False):
-        """Declares a function handler(params, call) as an action.
+    def action(
+        self, name: str, streaming: bool = False, idempotent: bool = False, once: bool = False, reads: bool = False,
+    ) -> Callable[[Function], Function]:
+        """Declares a function as an action.
 
-        Its docstring is the summary. The annotations of params and of the
+        Its docstring is the summary. A function handler(params, call), whose
+        first parameter has a model derived from Params, gets all parameters in
+        one object. Any other function gets each by its name; one with the
+        annotation Call gets the call. The annotations of parameters and of the
         result are the schemas: a model, or another type that pydantic
         supports; without an annotation anything is allowed. streaming means
         that it emits tokens or progress, idempotent that tea can repeat the
@@ -77,13 +90,12 @@ class Bundle:
         that it changes nothing outside the run, so that dry runs call it.
         """
 
-        def declare(handler):
-            hints = get_type_hints(handler)
-            first = next(iter(inspect.signature(handler).parameters))
+        def declare(function: Function) -> Function:
+            hints = get_type_hints(function, include_extras=True)
+            handler, params = _handler(name, function, hints)
             self.actions[name] = Action(
-                name, inspect.getdoc(handler) or "", handler, hints.get(first), hints.get("return"), streaming, idempotent,
-                once, reads)
-            return handler
+                name, inspect.getdoc(function) or "", handler, params, hints.get("return"), streaming, idempotent, once, reads)
+            return function
 
         return declare
 
@@ -113,6 +125,23 @@ class Bundle:
             raise ActionError("validation_error", str(error)) from error
 
 
+def _handler(name, function, hints):
+    """Returns a function handler(params, call), and the type of params."""
+    parameters = inspect.signature(function).parameters
+    first = next(iter(parameters), None)
+    if list(parameters) == ["params", "call"] or inspect.isclass(hints.get(first)) and issubclass(hints[first], Params):
+        return function, hints.get(first)
+    calls = [key for key in parameters if hints.get(key) is Call]
+    fields = {
+        key: (hints.get(key, Any), ... if parameter.default is parameter.empty else parameter.default)
+        for key, parameter in parameters.items() if key not in calls}
+
+    def handler(params, call):
+        return function(**{key: getattr(params, key) for key in fields}, **dict.fromkeys(calls, call))
+
+    return handler, create_model(name, __base__=Params, **fields)
+
+
 def _schema(model, mode):
     if model is None:
         return b""
@@ -134,4 +163,10 @@ def sources():
 
     tea asks for the manifest again when one of these files has changed.
     """
+    if ROOT.joinpath("src") not in Path(__file__).parents:  # this library is installed
+        program = Path(sys.argv[0]).resolve()
+        if not program.name.startswith("tea-plugin-"):
+            return []
+        modules = (Path(getattr(module, "__file__", None) or "").resolve() for module in list(sys.modules.values()))
+        return sorted({file.name for file in modules if file.parent == program.parent and file.suffix == ".py"})
     return sorted(str(file.relative_to(ROOT)) for pattern in ("requirements.txt", "src/**/*.py") for file in ROOT.glob(pattern))

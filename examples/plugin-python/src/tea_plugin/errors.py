@@ -1,4 +1,5 @@
 import json
+from typing import Any
 
 from . import values
 from .proto import plugin_pb2 as pb
@@ -20,7 +21,9 @@ class ActionError(Exception):
     workflow.
     """
 
-    def __init__(self, type, message, retryable=None, retry_after_ms=0, source="", details=None):
+    def __init__(
+        self, type: str, message: str, retryable: bool | None = None, retry_after_ms: int = 0, source: str = "", details: Any = None,
+    ) -> None:
         super().__init__(message)
         self.type, self.message = type, message
         self.retryable = type in _TEMPORARY if retryable is None else retryable

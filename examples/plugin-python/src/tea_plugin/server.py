@@ -7,6 +7,7 @@ from concurrent import futures
 
 import grpc
 
+from .bundle import Bundle
 from .lifetime import end_with_host
 from .logs import send_logs_to_host
 from .proto import go_plugin_broker_pb2_grpc as broker_grpc
@@ -16,7 +17,7 @@ from .service import MESSAGE_LIMITS, Broker, Plugin
 COOKIE = ("TEA_PLUGIN_COOKIE", "tea.plugin.v1")
 
 
-def serve(bundle):
+def serve(bundle: Bundle) -> None:
     """Serves a bundle until the host shuts the plugin down."""
     if os.environ.get(COOKIE[0]) != COOKIE[1]:
         print(
