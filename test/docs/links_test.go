@@ -3,6 +3,7 @@
 package docs_test
 
 import (
+	"encoding/json"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -225,4 +226,23 @@ func packages(t *testing.T) []string {
 		t.Errorf("only %d packages", len(all))
 	}
 	return all
+}
+
+var jsonBlock = regexp.MustCompile("(?ms)^```json\\b[^\n]*\n(.*?)^```$")
+
+// TestJSONBlocks reads every block of JSON: configuration to copy, or output, which can have
+// several values.
+func TestJSONBlocks(t *testing.T) {
+	t.Parallel()
+	for _, page := range pages(t) {
+		for _, block := range jsonBlock.FindAllStringSubmatch(read(t, page), -1) {
+			values := json.NewDecoder(strings.NewReader(block[1]))
+			for values.More() {
+				if err := values.Decode(new(any)); err != nil {
+					t.Errorf("%s: %v:\n%s", page, err, block[1])
+					break
+				}
+			}
+		}
+	}
 }
