@@ -152,7 +152,8 @@ func copyExampleTo(t *testing.T, root, example string) (dir string) {
 }
 
 // runPage runs the commands of a page, in a directory.
-func runPage(t *testing.T, page, dir string) {
+// runPage writes the files of a page and runs its commands, each after prelude.
+func runPage(t *testing.T, page, dir string, prelude ...string) {
 	t.Helper()
 	list, lines, err := commands(page)
 	if err != nil {
@@ -169,7 +170,7 @@ func runPage(t *testing.T, page, dir string) {
 			}
 			continue
 		}
-		got, err := shell(t.Context(), dir, home, c.script)
+		got, err := shell(t.Context(), dir, home, strings.Join(append(prelude, c.script), "\n"))
 		if err != nil {
 			t.Fatal(err)
 		}

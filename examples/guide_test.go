@@ -25,7 +25,7 @@ func pages(t *testing.T) []string {
 
 // otherwise are pages whose blocks have tests of their own, or are fragments
 // of a reference.
-var otherwise = []string{"llm.md", "lua.md", "plugins.md", "templates.md", "testing.md", "traces.md", "writing-plugins.md"}
+var otherwise = []string{"clients.md", "llm.md", "lua.md", "plugins.md", "templates.md", "testing.md", "traces.md", "writing-plugins.md"}
 
 func TestGuideCommands(t *testing.T) {
 	t.Parallel()
