@@ -25,7 +25,7 @@ const (
 	// maxQuestions bounds the questions of a server during a call.
 	maxQuestions = 20
 	// notificationGrace bounds the wait for the notifications before the result of a call.
-	notificationGrace = time.Second
+	notificationGrace = 5 * time.Second
 )
 
 // calls are the running calls of a session. A server may ask questions, report
