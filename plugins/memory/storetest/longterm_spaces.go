@@ -114,7 +114,7 @@ func longTermPages(t *testing.T, m *memory) {
 	for name, query := range map[string]store.Search{
 		"by a limit":             {Limit: 7},
 		"by bytes":               {Limit: 1000, MaxBytes: 10_000},
-		"one by one":             {Limit: 1000, MaxBytes: 1},
+		"one by one":             {Limit: 1000, MaxBytes: 1, Prefix: "k1"},
 		"filtered":               {Limit: 7, Metadata: even},
 		"filtered by bytes":      {Limit: 7, MaxBytes: 10_000, Metadata: even},
 		"keys only":              {Limit: 40, MaxBytes: 1 << 20, KeysOnly: true},
