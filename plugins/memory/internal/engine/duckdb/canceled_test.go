@@ -18,7 +18,8 @@ import (
 // that is canceled while the driver works.
 type canceledAfter struct {
 	context.Context
-	left atomic.Int64
+	cancel context.CancelFunc
+	left   atomic.Int64
 }
 
 func (c *canceledAfter) Err() error {
@@ -30,6 +31,7 @@ func (c *canceledAfter) Err() error {
 		// Meanwhile DuckDB's thread starts the planned query; one that it does not start does no harm.
 		time.Sleep(20 * time.Millisecond) //nolint:forbidigo // DuckDB does not signal it
 	}
+	c.cancel()
 	return context.Canceled
 }
 
@@ -95,9 +97,11 @@ func TestCanceledQueryKeptTheDatabaseOpen(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				ctx := &canceledAfter{Context: t.Context()}
+				ctx := &canceledAfter{}
+				ctx.Context, ctx.cancel = context.WithCancel(t.Context())
 				ctx.left.Store(checks)
 				err = call(ctx, db, stmt)
+				ctx.cancel()
 				if done = err == nil; !done && !errors.Is(err, context.Canceled) {
 					t.Fatal(err)
 				}
@@ -109,5 +113,37 @@ func TestCanceledQueryKeptTheDatabaseOpen(t *testing.T) {
 				t.Fatal(err)
 			}
 		})
+	}
+}
+
+// An endless query that was canceled after it was planned and before it ran went on in
+// DuckDB's threads, and the next statement on the connection waited for it forever.
+func TestCanceledEndlessQueryEnds(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	limits := engine.Limits{Threads: 2, MemoryBytes: 64 << 20, SpillDir: filepath.Join(dir, "spill"), AllowedDir: dir}
+	db, err := open(t.Context(), filepath.Join(dir, "memory.duckdb"), limits, "READ_WRITE", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const endless = "WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t) SELECT count(*) FROM t"
+	for checks := range int64(20) {
+		ctx := &canceledAfter{}
+		ctx.Context, ctx.cancel = context.WithCancel(t.Context())
+		ctx.left.Store(checks)
+		defer time.AfterFunc(100*time.Millisecond, ctx.cancel).Stop() // if Err is not called that often
+		ended := make(chan error, 1)
+		go func() { ended <- db.QueryRowContext(ctx, endless).Scan(new(int64)) }()
+		select {
+		case err := <-ended:
+			if err == nil {
+				t.Fatal("an endless query has ended")
+			}
+		case <-time.After(time.Minute):
+			t.Fatalf("the query runs after it was canceled (%d)", checks)
+		}
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -5,17 +5,35 @@ package duckdb
 import (
 	"context"
 	"database/sql/driver"
+	"errors"
 
 	duckdb "github.com/duckdb/duckdb-go/v2"
 )
 
-// The driver leaves a query open that is canceled after it was planned and before it
-// runs. Its transaction stays open, and so does the database after its pool was closed.
-// The next open of the file in this process then waits forever:
-// https://github.com/duckdb/duckdb/issues/25965. The next statement on the connection
-// ends the query, so a connection runs one after a cancellation.
+// The driver asks for Err of the context between planning and running a query. If the
+// context was canceled, it returns and leaves the query open, which DuckDB's threads
+// have begun by then: the query cannot be interrupted any more, the next statement on
+// the connection waits until it has ended, and the next open of the file waits forever
+// (https://github.com/duckdb/duckdb/issues/25965). So the driver sees an Err of nil, runs
+// each query, and interrupts it when the context is done.
 
-// connector opens connections that end canceled queries.
+// uncanceled is a context whose Err is nil.
+type uncanceled struct{ context.Context }
+
+func (uncanceled) Err() error { return nil }
+
+// interruptible calls a function of the driver with a context.
+func interruptible[T any](ctx context.Context, call func(ctx context.Context) (T, error)) (result T, err error) {
+	if err := ctx.Err(); err != nil {
+		return result, err
+	}
+	if result, err = call(uncanceled{ctx}); err != nil {
+		err = errors.Join(ctx.Err(), err)
+	}
+	return result, err
+}
+
+// connector opens connections whose queries are [interruptible].
 type connector struct{ *duckdb.Connector }
 
 func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
@@ -26,52 +44,38 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	return connection{inner.(*duckdb.Conn)}, nil
 }
 
-// connection is a connection that ends canceled queries.
+// connection is a connection whose queries are [interruptible].
 type connection struct{ *duckdb.Conn }
 
 func (c connection) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
-	rows, err := c.Conn.QueryContext(ctx, query, args)
-	return rows, c.ended(ctx, err)
+	return interruptible(ctx, func(ctx context.Context) (driver.Rows, error) { return c.Conn.QueryContext(ctx, query, args) })
 }
 
 func (c connection) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
-	result, err := c.Conn.ExecContext(ctx, query, args)
-	return result, c.ended(ctx, err)
+	return interruptible(ctx, func(ctx context.Context) (driver.Result, error) { return c.Conn.ExecContext(ctx, query, args) })
 }
 
 func (c connection) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
-	inner, err := c.Conn.PrepareContext(ctx, query)
-	if err != nil {
-		return nil, c.ended(ctx, err)
-	}
-	return prepared{inner.(*duckdb.Stmt), c}, nil
+	return interruptible(ctx, func(ctx context.Context) (driver.Stmt, error) {
+		inner, err := c.Conn.PrepareContext(ctx, query)
+		if err != nil {
+			return nil, err
+		}
+		return prepared{inner.(*duckdb.Stmt)}, nil
+	})
 }
 
 func (c connection) BeginTx(ctx context.Context, options driver.TxOptions) (driver.Tx, error) {
-	tx, err := c.Conn.BeginTx(ctx, options)
-	return tx, c.ended(ctx, err)
+	return interruptible(ctx, func(ctx context.Context) (driver.Tx, error) { return c.Conn.BeginTx(ctx, options) })
 }
 
-// ended ends the query of the connection if it was canceled, and returns err.
-func (c connection) ended(ctx context.Context, err error) error {
-	if err != nil && ctx.Err() != nil {
-		_, _ = c.Conn.ExecContext(context.WithoutCancel(ctx), "SELECT 1", nil) // fails in a transaction that failed
-	}
-	return err
-}
-
-// prepared is a statement of a connection.
-type prepared struct {
-	*duckdb.Stmt
-	conn connection
-}
+// prepared is a statement whose queries are [interruptible].
+type prepared struct{ *duckdb.Stmt }
 
 func (p prepared) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
-	rows, err := p.Stmt.QueryContext(ctx, args)
-	return rows, p.conn.ended(ctx, err)
+	return interruptible(ctx, func(ctx context.Context) (driver.Rows, error) { return p.Stmt.QueryContext(ctx, args) })
 }
 
 func (p prepared) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
-	result, err := p.Stmt.ExecContext(ctx, args)
-	return result, p.conn.ended(ctx, err)
+	return interruptible(ctx, func(ctx context.Context) (driver.Result, error) { return p.Stmt.ExecContext(ctx, args) })
 }
