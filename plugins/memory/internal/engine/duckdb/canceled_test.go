@@ -22,6 +22,13 @@ type canceledAfter struct {
 	left   atomic.Int64
 }
 
+func newCanceledAfter(ctx context.Context, checks int64) *canceledAfter {
+	c := &canceledAfter{}
+	c.Context, c.cancel = context.WithCancel(ctx)
+	c.left.Store(checks)
+	return c
+}
+
 func (c *canceledAfter) Err() error {
 	left := c.left.Add(-1)
 	if left >= 0 {
@@ -97,9 +104,7 @@ func TestCanceledQueryKeptTheDatabaseOpen(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				ctx := &canceledAfter{}
-				ctx.Context, ctx.cancel = context.WithCancel(t.Context())
-				ctx.left.Store(checks)
+				ctx := newCanceledAfter(t.Context(), checks)
 				err = call(ctx, db, stmt)
 				ctx.cancel()
 				if done = err == nil; !done && !errors.Is(err, context.Canceled) {
@@ -128,9 +133,7 @@ func TestCanceledEndlessQueryEnds(t *testing.T) {
 	}
 	const endless = "WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t) SELECT count(*) FROM t"
 	for checks := range int64(20) {
-		ctx := &canceledAfter{}
-		ctx.Context, ctx.cancel = context.WithCancel(t.Context())
-		ctx.left.Store(checks)
+		ctx := newCanceledAfter(t.Context(), checks)
 		defer time.AfterFunc(100*time.Millisecond, ctx.cancel).Stop() // if Err is not called that often
 		ended := make(chan error, 1)
 		go func() { ended <- db.QueryRowContext(ctx, endless).Scan(new(int64)) }()
