@@ -27,6 +27,9 @@ type exampleOnTemporal struct {
 	answers []string
 	// differs are the keys of values that no two runs have in common.
 	differs []string
+	// speakers is set if the log of a call has lines of several agents, whose first word
+	// is the agent. Those of a delegated task come with its end.
+	speakers bool
 	// apart is why the example is not compared here.
 	apart string
 }
@@ -57,7 +60,7 @@ var examplesOnTemporal = map[string]exampleOnTemporal{
 	"routing":            {apart: inDriver},
 	"steps-and-subgraph": {apart: inDriver},
 
-	"agents":    runsOf(input("@input.json")),
+	"agents":    {runs: [][]string{input("@input.json")}, speakers: true},
 	"browser":   {runs: [][]string{{"assistant.yaml", "-i", `{"text": "remember the key is under the mat"}`}, {"assistant.yaml", "-i", `{"text": "where is the key?"}`}}},
 	"errors":    runsOf(input(`{"text": "{"}`)),
 	"facts":     runsOf(input("@facts.json"), input(`{"at": "2020-01-01"}`)),
@@ -229,6 +232,9 @@ func (e exampleOnTemporal) command(t *testing.T, dir string, env, words []string
 		switch kind := fmt.Sprint(event["event"]); {
 		case kind == "log": // comes with the end of the call
 			branch = "log " + path
+			if e.speakers {
+				branch += " " + strings.FieldsFunc(fmt.Sprint(event["message"]), func(r rune) bool { return r == ',' || r == ':' })[0]
+			}
 		case strings.HasPrefix(kind, "branch_"), strings.HasSuffix(path, "]"), strings.Contains(path, "!"): // ! is before the key of a call that an action makes
 			branch = path + "/"
 		}
