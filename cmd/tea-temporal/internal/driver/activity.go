@@ -89,9 +89,10 @@ func (r *run) scheduleOn(ctx context.Context, queue string, c call, out *answer)
 	// A local activity is not recorded before the workflow task ends, so it can run twice.
 	if r.start.Local && queue == "" && !c.Call.Once {
 		done := r.rt.task.local(ctx)
-		defer func() { done(out.size()) }()
 		w := workflow.WithLocalActivityOptions(coroutine(ctx), workflow.LocalActivityOptions{ScheduleToCloseTimeout: maxCall, Summary: summary, RetryPolicy: retry})
-		return workflow.ExecuteLocalActivity(w, recordCall, &localCall{r.worker, r.wf, c}).Get(w, out)
+		err := workflow.ExecuteLocalActivity(w, recordCall, &localCall{r.worker, r.wf, c}).Get(w, out)
+		done(out.size())
+		return err
 	}
 	r.rt.task.take(ctx, len(c.Params))
 	w := workflow.WithActivityOptions(coroutine(ctx), workflow.ActivityOptions{

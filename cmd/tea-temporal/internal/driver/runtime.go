@@ -114,7 +114,6 @@ func (r *runtime) Once(ctx context.Context, fn func(ctx context.Context) (any, e
 
 func (r *runtime) outcome(ctx context.Context, summary string, fn recorded) (out answer, err error) {
 	done := r.task.local(ctx)
-	defer func() { done(out.size()) }()
 	w := workflow.WithLocalActivityOptions(coroutine(ctx), workflow.LocalActivityOptions{
 		ScheduleToCloseTimeout: maxOnce, Summary: summary, RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 1},
 	})
@@ -123,6 +122,7 @@ func (r *runtime) outcome(ctx context.Context, summary string, fn recorded) (out
 		out, err := fn(ctx)
 		return limited(out, stored), err
 	})).Get(w, &out)
+	done(out.size())
 	return out, err
 }
 

@@ -78,7 +78,9 @@ func (t *task) wake() {
 }
 
 // local takes room for the result of a local activity; done corrects it to the actual
-// size.
+// size. A deferred function must not call done: when the SDK forgets a run, it ends the
+// coroutines, whose deferred functions would read the run's information while another
+// goroutine replays the run with it.
 func (t *task) local(ctx context.Context) (done func(n int)) {
 	t.take(ctx, localRoom)
 	began := t.number
