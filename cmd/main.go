@@ -13,6 +13,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	_ "github.com/the-edge-agent/tea/cmd/internal/mainstack" // before what is slow to initialize
 	"github.com/the-edge-agent/tea/cmd/internal/report"
 	"github.com/the-edge-agent/tea/host"
 	tea "github.com/the-edge-agent/tea/sdk"

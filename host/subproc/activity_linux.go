@@ -45,5 +45,6 @@ func resident(pid int) (all, own int64) {
 	if _, err := fmt.Sscan(string(statm), &size, &all, &shared); err != nil {
 		return 0, 0
 	}
-	return all * pageSize, max(0, all-shared) * pageSize
+	page := int64(os.Getpagesize())
+	return all * page, max(0, all-shared) * page
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -124,5 +123,3 @@ func (p *process) tooLate(what string) string {
 	return fmt.Sprintf("%s within %s (settings.plugins.%s.start_timeout_seconds)", what, p.limits.StartTimeout, p.name)
 }
 
-// pageSize is the unit of memory in /proc.
-var pageSize = int64(os.Getpagesize())

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"os/exec"
-	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -49,10 +48,10 @@ func (l Limits) apply(pid int) error {
 
 // physicalMemory returns the memory of the machine in bytes; 0 if it is not
 // known.
-var physicalMemory = sync.OnceValue(func() int64 {
+func physicalMemory() int64 {
 	var info unix.Sysinfo_t
 	if unix.Sysinfo(&info) != nil {
 		return 0
 	}
 	return int64(uint64(info.Totalram) * uint64(info.Unit)) //nolint:unconvert // Totalram has 32 bits on some systems
-})
+}

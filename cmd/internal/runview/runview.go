@@ -6,9 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
-	"sync"
 
 	"github.com/the-edge-agent/tea/host"
 	"github.com/the-edge-agent/tea/host/flow"
@@ -16,9 +14,10 @@ import (
 )
 
 // ValidID reports whether a text can be the id of a run.
-func ValidID(text string) bool { return validID().MatchString(text) }
-
-var validID = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_-]{0,99}$`) })
+func ValidID(text string) bool {
+	const characters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
+	return text != "" && len(text) <= 100 && text[0] != '-' && strings.TrimLeft(text, characters) == ""
+}
 
 // MaskedFailures returns failures without secrets.
 func MaskedFailures(mask host.Mask, list []flow.Failure) []flow.Failure {

@@ -153,37 +153,29 @@ func scalar(v any) string {
 	return ""
 }
 
-// statusOf maps the error codes that servers use in a stream to the corresponding HTTP
-// status.
-var statusOf = map[string]int{
-	"rate_limit_exceeded":       http.StatusTooManyRequests,
-	"rate_limit_error":          http.StatusTooManyRequests,
-	"insufficient_quota":        http.StatusTooManyRequests,
-	"invalid_request_error":     http.StatusBadRequest,
-	"context_length_exceeded":   http.StatusBadRequest,
-	"exceed_context_size_error": http.StatusBadRequest,
-	"content_filter":            http.StatusBadRequest,
-	"content_policy_violation":  http.StatusBadRequest,
-	"BadRequestError":           http.StatusBadRequest,
-	"invalid_api_key":           http.StatusUnauthorized,
-	"API_KEY_INVALID":           http.StatusUnauthorized,
-	"authentication_error":      http.StatusUnauthorized,
-	"permission_error":          http.StatusForbidden,
-	"model_not_found":           http.StatusNotFound,
-	"not_found_error":           http.StatusNotFound,
-	"request_too_large":         http.StatusRequestEntityTooLarge,
-	"billing_error":             http.StatusPaymentRequired,
-	"overloaded_error":          529,
-}
-
 // status returns the HTTP status that corresponds to the report; 500 if unknown.
 func (r report) status() int {
 	for _, word := range []string{r.code, r.kind} {
 		if n, err := strconv.Atoi(word); err == nil && n >= 400 && n < 600 {
 			return n
 		}
-		if n, ok := statusOf[word]; ok {
-			return n
+		switch word { // codes that servers use in a stream
+		case "rate_limit_exceeded", "rate_limit_error", "insufficient_quota":
+			return http.StatusTooManyRequests
+		case "invalid_request_error", "context_length_exceeded", "exceed_context_size_error", "content_filter", "content_policy_violation", "BadRequestError":
+			return http.StatusBadRequest
+		case "invalid_api_key", "API_KEY_INVALID", "authentication_error":
+			return http.StatusUnauthorized
+		case "permission_error":
+			return http.StatusForbidden
+		case "model_not_found", "not_found_error":
+			return http.StatusNotFound
+		case "request_too_large":
+			return http.StatusRequestEntityTooLarge
+		case "billing_error":
+			return http.StatusPaymentRequired
+		case "overloaded_error":
+			return 529
 		}
 	}
 	return http.StatusInternalServerError
@@ -297,19 +289,20 @@ func shorten(text string) string {
 	return text[:value.WholeRunes(text[:maxErrorText])] + "..."
 }
 
-var (
-	pageStart = regexp.MustCompile(`(?i)^\s*<(!doctype html|html)\b`)
-	pageTitle = regexp.MustCompile(`(?is)<title[^>]*>(.*?)</title>`)
+// These are compiled on use: every plugin with a client would pay for them when it starts.
+const (
+	pageStart = `(?i)^\s*<(!doctype html|html)\b`
+	pageTitle = `(?is)<title[^>]*>(.*?)</title>`
 )
 
 // titleOf returns the title of a web page, "" if there is none; isPage reports whether the
 // text is a web page. A proxy in front of a server returns such a page, whose markup is of no
 // use.
 func titleOf(text string) (title string, isPage bool) {
-	if !pageStart.MatchString(text) {
+	if !regexp.MustCompile(pageStart).MatchString(text) {
 		return "", false
 	}
-	if found := pageTitle.FindStringSubmatch(text); found != nil {
+	if found := regexp.MustCompile(pageTitle).FindStringSubmatch(text); found != nil {
 		title = strings.TrimSpace(html.UnescapeString(found[1]))
 	}
 	return title, true
