@@ -122,4 +122,3 @@ func megabytes(n int64) string { return fmt.Sprintf("%d MiB", (n+(1<<20)-1)>>20)
 func (p *process) tooLate(what string) string {
 	return fmt.Sprintf("%s within %s (settings.plugins.%s.start_timeout_seconds)", what, p.limits.StartTimeout, p.name)
 }
-

@@ -45,6 +45,8 @@ func (c *countedOutbound) GetInfo(w workflow.Context) *workflow.Info {
 
 // The SDK ends the coroutines of a run that it forgets while it replays the run again.
 func TestEndedCoroutinesDoNotReadTheRun(t *testing.T) {
+	t.Parallel()
+
 	var reads infoReads
 	var suite testsuite.WorkflowTestSuite
 	env := suite.NewTestWorkflowEnvironment()
