@@ -39,7 +39,7 @@ type Bundle struct {
 	// and no others.
 	Env []string
 	// StartTimeout is the time that the plugin may need from the start of the
-	// process to its first answer; 0 means the host's default, 10 s.
+	// process to its first answer; 0 means the host's default, 30 s.
 	StartTimeout time.Duration
 	// Memory is the number of bytes that the plugin needs. It raises a lower
 	// default limit of the host, not a limit from the settings.

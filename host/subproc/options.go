@@ -54,7 +54,7 @@ type Options struct {
 	// reloads the plugins after one of them has changed.
 	Watched []string
 	// StartTimeout bounds the time from the start of a plugin to its first
-	// answer; 0 means 10 s. A manifest can declare a longer time.
+	// answer; 0 means 30 s. A manifest can declare a longer time.
 	StartTimeout time.Duration
 	// SwapTimeout bounds the time that calls wait while a plugin with an
 	// exclusive resource is replaced by a new version; 0 means 30 s.
@@ -86,7 +86,7 @@ func (o Options) withDefaults() Options {
 		}
 	}
 	if o.StartTimeout == 0 {
-		o.StartTimeout = 10 * time.Second
+		o.StartTimeout = 30 * time.Second
 	}
 	if o.SwapTimeout == 0 {
 		o.SwapTimeout = 30 * time.Second

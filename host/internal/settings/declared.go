@@ -164,7 +164,7 @@ type Lua struct {
 // under the names of plugins.
 type Plugins struct {
 	CallTimeoutSeconds  float64 `json:"call_timeout_seconds,omitempty" minimum:"0" doc:"timeout of a silent plugin during a call without timeout_seconds; default 300"`
-	StartTimeoutSeconds float64 `json:"start_timeout_seconds,omitempty" minimum:"0" doc:"timeout of the start; default 10, or what the plugin declares"`
+	StartTimeoutSeconds float64 `json:"start_timeout_seconds,omitempty" minimum:"0" doc:"timeout of the start; default 30, or what the plugin declares"`
 	SwapTimeoutSeconds  float64 `json:"swap_timeout_seconds,omitempty" minimum:"0" doc:"time that calls wait at most while a new version of a plugin with an exclusive resource takes over; default 30"`
 	MemoryMB            float64 `json:"memory_mb,omitempty" minimum:"16" doc:"memory of the process; default three quarters of the machine's memory"`
 	CPU                 float64 `json:"cpu,omitempty" minimum:"0" doc:"number of processors; default all"`
