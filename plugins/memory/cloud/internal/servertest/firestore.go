@@ -48,7 +48,8 @@ func StartFirestore(t testing.TB, options ...string) *Firestore {
 			t.Fatal(err)
 		}
 		var log bytes.Buffer
-		args := append([]string{"-Duser.language=en", "-Xmx512m", "-cp", jar, "com.google.cloud.datastore.emulator.firestore.CloudFirestore", "start", "--host=" + host, "--port=" + port}, options...)
+		// The emulator does not run long enough for the second compiler: without it, the tests take two thirds of the time.
+		args := append([]string{"-Duser.language=en", "-Xmx512m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", jar, "com.google.cloud.datastore.emulator.firestore.CloudFirestore", "start", "--host=" + host, "--port=" + port}, options...)
 		cmd := exec.CommandContext(context.WithoutCancel(t.Context()), "java", args...)
 		cmd.Stdout, cmd.Stderr = &log, &log
 		childproc.EndWithParent(cmd)
