@@ -258,6 +258,9 @@ func TestEachOperationIsDescribed(t *testing.T) {
 	do(200, "POST", "/v1/chat/completions", `{"model": "hook", "messages": [{"role": "user", "content": "Hello"}]}`)
 	do(200, "POST", "/v1/chat/completions", `{"model": "hook", "stream": true, "messages": [{"role": "user", "content": "Hello"}]}`)
 	do(404, "POST", "/v1/chat/completions", `{"model": "gone", "messages": [{"role": "user", "content": "Hello"}]}`)
+	do(404, "GET", "/.well-known/agent-card.json", "") // there are several
+	do(200, "GET", "/a2a/hook/.well-known/agent-card.json", "")
+	do(200, "POST", "/a2a/hook", `{"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": {"messageId": "m", "parts": [{"text": "Hello"}]}}}`)
 	do(204, "GET", "/v1/runs/"+id+"/events?after=1000", "")
 	do(200, "GET", "/v1/runs?limit=500", "")
 	for _, version := range []string{"1.0.0", "2.0.0"} {

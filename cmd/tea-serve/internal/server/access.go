@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -125,13 +126,25 @@ func (a *access) require(needed role, next http.HandlerFunc) http.Handler {
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			refuse(w, a.missing(r), http.StatusUnauthorized)
 		case has < needed:
-			refuse(w, fmt.Sprintf("the client has the role %s; this request needs %s", roleNames[has], roleNames[needed]), http.StatusForbidden)
+			refuse(w, lacking(has, needed), http.StatusForbidden)
 		default:
 			r, release := a.tokens.hold(r)
 			defer release()
 			next(w, r)
 		}
 	})
+}
+
+// allowed returns an error if a request that is served lacks a role.
+func (a *access) allowed(r *http.Request, needed role) error {
+	if has := a.servedRole(r); has < needed {
+		return &statusError{http.StatusForbidden, errors.New(lacking(has, needed))}
+	}
+	return nil
+}
+
+func lacking(has, needed role) string {
+	return fmt.Sprintf("the client has the role %s; this request needs %s", roleNames[has], roleNames[needed])
 }
 
 // missing describes what a request lacks for a role.
@@ -224,14 +237,14 @@ func (a *access) failed(address string) {
 	f.n++
 }
 
-// roleName returns the role of a request that is served.
-func (a *access) roleName(r *http.Request) string {
+// servedRole returns the role of a request that is served.
+func (a *access) servedRole(r *http.Request) role {
 	if a.tokens == nil && !a.certificates {
 		if a.shared {
-			return roleNames[roleRun]
+			return roleRun
 		}
-		return roleNames[roleAdmin]
+		return roleAdmin
 	}
 	has, _ := a.roleOf(r)
-	return roleNames[has]
+	return has
 }

@@ -232,9 +232,15 @@ func (c *chat) text(res *flow.Result, failure error) (text, finish string) {
 		return v.mask.Text(res.Err.Error()), "stop"
 	}
 	state, _ := v.mask.Value(res.State).(map[string]any)
+	return answerText(state), "stop"
+}
+
+// answerText returns the answer in the final state of a run: the text of one of
+// [answerKeys], or JSON.
+func answerText(state map[string]any) string {
 	for _, key := range answerKeys {
 		if text, ok := state[key].(string); ok {
-			return text, "stop"
+			return text
 		}
 	}
 	var answer any = withoutChat(state)
@@ -245,9 +251,9 @@ func (c *chat) text(res *flow.Result, failure error) (text, finish string) {
 	}
 	encoded, err := value.Encode(answer)
 	if err != nil {
-		return err.Error(), "stop"
+		return err.Error()
 	}
-	return string(encoded), "stop"
+	return string(encoded)
 }
 
 // withoutChat returns a state without the chat's input.

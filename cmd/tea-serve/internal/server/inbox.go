@@ -106,5 +106,5 @@ func (s *server) awaitChange(w http.ResponseWriter, r *http.Request) error {
 		case <-s.ctx.Done():
 		}
 	}
-	return reply(w, http.StatusOK, map[string]any{"version": version, "waiting": len(s.waitingRuns()), "role": s.access.roleName(r)})
+	return reply(w, http.StatusOK, map[string]any{"version": version, "waiting": len(s.waitingRuns()), "role": roleNames[s.access.servedRole(r)]})
 }

@@ -69,6 +69,8 @@ type resumption struct {
 	link bool
 	// questions are the ids of the answers.
 	questions []string
+	// key is the deduplication key of the request, nil for none.
+	key *keyUse
 }
 
 // progress is the progress of an item.

@@ -201,6 +201,23 @@ func (s *server) keyName(workflow, key string) string {
 	return workflow + "\x00" + s.secrets.Seal(key).(string)
 }
 
+// keyed returns the run for which a key was used, not replayed if there is none. The
+// caller holds the mutex.
+func (s *server) keyed(workflow, key, hash string) (accepted, error) {
+	k := s.led.state.keys[s.keyName(workflow, key)]
+	if key == "" || k == nil || time.Now().After(k.Until) {
+		return accepted{}, nil
+	}
+	if k.Hash != hash {
+		return accepted{}, errKeyReused
+	}
+	a := accepted{id: k.Run, replayed: true}
+	if it := s.led.state.items[k.Run]; it != nil && it.Parked == "" && !it.Waiting {
+		a.item, a.done = it, it.done()
+	}
+	return a, nil
+}
+
 // admit accepts or refuses a request. The caller holds the mutex.
 func (s *server) admit(r request, input []byte) (accepted, []*entry, error) {
 	now := time.Now()
@@ -208,20 +225,9 @@ func (s *server) admit(r request, input []byte) (accepted, []*entry, error) {
 		return accepted{}, nil, errStopping
 	}
 	for _, key := range []string{r.key, r.replay} {
-		k := s.led.state.keys[s.keyName(r.workflow, key)]
-		if key == "" || k == nil || now.After(k.Until) {
-			continue
+		if a, err := s.keyed(r.workflow, key, r.hash); err != nil || a.replayed {
+			return a, nil, err
 		}
-		if k.Hash != r.hash {
-			return accepted{}, nil, errKeyReused
-		}
-		a := accepted{id: k.Run, replayed: true}
-		if a.item = s.led.state.items[k.Run]; a.item != nil && a.item.Parked == "" && !a.item.Waiting {
-			a.done = a.item.done()
-		} else {
-			a.item = nil
-		}
-		return a, nil, nil
 	}
 	v := s.catalog.use(r.workflow)
 	if v == nil {

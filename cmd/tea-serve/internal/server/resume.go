@@ -22,6 +22,7 @@ var (
 	errEnded        = errors.New("the run is done")
 	errAwaitsAnswer = errors.New("the run waits for an answer and has no failed part; answer it with POST /v1/runs/ID/resume")
 	errDropped      = errors.New("the run was stopped before it began")
+	errRepeated     = errors.New("the request has already been accepted")
 )
 
 // postResume resumes a run with answers or input.
@@ -115,6 +116,10 @@ func (s *server) resume(contents *checkpoints.Contents, resume *resumption) (acc
 		}
 	}
 	s.mu.Lock()
+	if k := resume.key; k != nil && s.led.state.keys[k.Key] != nil {
+		s.mu.Unlock()
+		return accepted{}, errRepeated
+	}
 	next := &item{ID: id, Workflow: contents.Header.Workflow, At: time.Now(), Resume: resume}
 	o := s.led.state.over[id]
 	if it := s.led.state.items[id]; it != nil {
@@ -187,7 +192,11 @@ func (s *server) requeue(next *item) (accepted, error) {
 	next.progress.ID = next.ID
 	before := s.led.state.items[next.ID]
 	a := accepted{id: next.ID, item: next, done: next.done()}
-	b, err := s.led.add(true, &entry{Item: next, Try: new(next.progress)})
+	changes := &entry{Item: next, Try: new(next.progress)}
+	if next.Resume != nil {
+		changes.Key = next.Resume.key
+	}
+	b, err := s.led.add(true, changes)
 	s.mu.Unlock()
 	if err == nil {
 		err = b.wait()
@@ -197,6 +206,9 @@ func (s *server) requeue(next *item) (accepted, error) {
 	if err != nil {
 		if delete(s.led.state.items, next.ID); before != nil {
 			s.led.state.items[next.ID] = before
+		}
+		if changes.Key != nil {
+			delete(s.led.state.keys, changes.Key.Key)
 		}
 		return accepted{}, err
 	}

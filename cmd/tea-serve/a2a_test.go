@@ -1,0 +1,341 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const agentOfTests = `
+description: Greets people.
+nodes:
+  - {name: greet, run: 'return {answer = "Hello " .. (state.prompt or state.name), words = 2}'}
+`
+
+const askTwice = `
+nodes:
+  - {name: first, uses: human.ask, with: {question: "Which color?", choices: ["red", "blue"]}, output: {color: "{{ result.answer }}"}}
+  - {name: second, uses: human.ask, with: {question: "How many?", schema: {type: integer}}, output: {count: "{{ result.answer }}"}}
+  - {name: last, run: 'return {answer = state.count .. " " .. state.color}'}
+`
+
+// rpc calls a method of A2A and returns the result, or the error with its code.
+func (s *service) rpc(agent, method, params string, header ...string) (result map[string]any, failure string) {
+	s.t.Helper()
+	r := s.request("POST", "/a2a/"+agent, `{"jsonrpc": "2.0", "id": "1", "method": "`+method+`", "params": `+params+`}`, header...)
+	if r.status != http.StatusOK || r.body["id"] != "1" {
+		return nil, r.String()
+	}
+	if e, ok := r.body["error"].(map[string]any); ok {
+		return nil, fmt.Sprint(e["code"], " ", e["message"])
+	}
+	result, _ = r.body["result"].(map[string]any)
+	return result, ""
+}
+
+// a2aMessage returns the parameters of a message with a text; more are further members.
+func a2aMessage(id, text, more string) string {
+	return `{"message": {"messageId": "` + id + `", "role": "ROLE_USER", "parts": [{"text": "` + text + `"}]` + more + `}}`
+}
+
+// sent sends a message and returns the task.
+func (s *service) sent(agent, params string) map[string]any {
+	s.t.Helper()
+	result, failure := s.rpc(agent, "SendMessage", params)
+	task, _ := result["task"].(map[string]any)
+	if task == nil {
+		s.t.Fatalf("SendMessage %s: %v %s\n%s", params, result, failure, s.log)
+	}
+	return task
+}
+
+// stateOfTask returns the state of a task and the text of its message.
+func stateOfTask(task map[string]any) string {
+	status := task["status"].(map[string]any)
+	state := status["state"].(string)
+	if m, ok := status["message"].(map[string]any); ok {
+		return fmt.Sprint(state, ": ", m["parts"].([]any)[0].(map[string]any)["text"])
+	}
+	return state
+}
+
+// resultOfTask returns the text and the data of the artifact of a task.
+func resultOfTask(task map[string]any) (text, data any) {
+	artifacts, _ := task["artifacts"].([]any)
+	if len(artifacts) != 1 {
+		return nil, nil
+	}
+	parts := artifacts[0].(map[string]any)["parts"].([]any)
+	return parts[0].(map[string]any)["text"], parts[1].(map[string]any)["data"]
+}
+
+func TestA2ATaskIsARun(t *testing.T) {
+	t.Parallel()
+	s := newProject(t, map[string]string{"greet.yaml": agentOfTests}).serve()
+	task := s.sent("greet", a2aMessage("m1", "Ada", `, "contextId": "c1"`))
+	id := task["id"].(string)
+	text, data := resultOfTask(task)
+	want := map[string]any{"answer": "Hello Ada", "words": 2.0, "prompt": "Ada", "messages": []any{map[string]any{"role": "user", "content": "Ada"}}, "context_id": "c1"}
+	if diff := cmp.Diff(want, data); diff != "" || text != "Hello Ada" || stateOfTask(task) != "TASK_STATE_COMPLETED" || task["contextId"] != "c1" {
+		t.Errorf("task %v, state (-want +got):\n%s", task, diff)
+	}
+	if run := s.request("GET", "/v1/runs/"+id, "").body; run["workflow"] != "greet" || run["status"] != "done" || run["trigger"] != "a2a" {
+		t.Errorf("run: %v", run)
+	}
+	got, failure := s.rpc("greet", "GetTask", `{"id": "`+id+`"}`)
+	if text, _ := resultOfTask(got); text != "Hello Ada" || got["contextId"] != "c1" || failure != "" {
+		t.Errorf("GetTask: %v %s", got, failure)
+	}
+	task = s.sent("greet", `{"message": {"messageId": "m2", "role": "ROLE_USER", "parts": [{"data": {"name": "Bob", "n": 9007199254740993}}]}}`)
+	if text, _ := resultOfTask(task); text != "Hello Bob" || task["contextId"] == "" {
+		t.Errorf("data: %v", task)
+	}
+	if r := s.request("GET", "/v1/runs/"+task["id"].(string)+"/state", ""); !strings.Contains(r.text, "9007199254740993") {
+		t.Errorf("a large integer: %s", r)
+	}
+}
+
+func TestA2AQuestionIsInputRequired(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, map[string]string{"ask.yaml": askTwice})
+	s := p.serve()
+	task := s.sent("ask", a2aMessage("m1", "go", ""))
+	id, context := task["id"].(string), task["contextId"]
+	if stateOfTask(task) != "TASK_STATE_INPUT_REQUIRED: Which color?" || context == "" {
+		t.Fatalf("first: %v", task)
+	}
+	questions := task["status"].(map[string]any)["message"].(map[string]any)["parts"].([]any)[1].(map[string]any)["data"].(map[string]any)["questions"]
+	if q := questions.([]any)[0].(map[string]any); !cmp.Equal(q["choices"], []any{"red", "blue"}) || q["id"] != "first:ask" {
+		t.Errorf("questions: %v", questions)
+	}
+	of := fmt.Sprintf(`, "taskId": %q`, id)
+	if _, failure := s.rpc("ask", "SendMessage", a2aMessage("m2", "green", of)); !strings.HasPrefix(failure, "-32602") || !strings.Contains(failure, "must be one of") {
+		t.Errorf("a wrong answer: %s", failure)
+	}
+	task = s.sent("ask", a2aMessage("m3", "blue", of))
+	if stateOfTask(task) != "TASK_STATE_INPUT_REQUIRED: How many?" || task["contextId"] != context {
+		t.Fatalf("second: %v", task)
+	}
+	// The first answer again answers no other question, also after a restart.
+	s.kill()
+	s = p.serve()
+	if task = s.sent("ask", a2aMessage("m3", "blue", of)); stateOfTask(task) != "TASK_STATE_INPUT_REQUIRED: How many?" {
+		t.Errorf("the first answer again: %v", task)
+	}
+	if _, failure := s.rpc("ask", "SendMessage", a2aMessage("m3", "7", of)); !strings.HasPrefix(failure, "-32602") {
+		t.Errorf("another message with the same id: %s", failure)
+	}
+	task = s.sent("ask", `{"message": {"messageId": "m4", "role": "ROLE_USER", "parts": [{"data": {"answers": {"second": 7}}}]`+of+`}}`)
+	if text, _ := resultOfTask(task); text != "7 blue" || task["id"] != id {
+		t.Errorf("last: %v", task)
+	}
+	if _, failure := s.rpc("ask", "SendMessage", a2aMessage("m5", "more", of)); !strings.HasPrefix(failure, "-32004") {
+		t.Errorf("a message to a task that has ended: %s", failure)
+	}
+}
+
+func TestA2ARepeatedMessageStartsNoSecondRun(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, map[string]string{"greet.yaml": agentOfTests})
+	s := p.serve()
+	var ids sync.Map
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() { ids.Store(s.sent("greet", a2aMessage("m1", "Ada", ""))["id"], true) })
+	}
+	all.Wait()
+	s.kill()
+	s = p.serve()
+	again := s.sent("greet", a2aMessage("m1", "Ada", ""))
+	ids.Store(again["id"], true)
+	if text, _ := resultOfTask(again); text != "Hello Ada" {
+		t.Errorf("the task again: %v", again)
+	}
+	n := 0
+	ids.Range(func(any, any) bool { n++; return true })
+	if runs := s.request("GET", "/v1/runs", "").body["runs"].([]any); n != 1 || len(runs) != 1 {
+		t.Errorf("%d tasks, runs %v", n, runs)
+	}
+	if _, failure := s.rpc("greet", "SendMessage", a2aMessage("m1", "Bob", "")); !strings.HasPrefix(failure, "-32602") || !strings.Contains(failure, "another input") {
+		t.Errorf("another message with the id: %s", failure)
+	}
+}
+
+func TestA2AFailureAndCancel(t *testing.T) {
+	t.Parallel()
+	s := newProject(t, map[string]string{"ask.yaml": askTwice, "fail.yaml": `nodes: [{name: n, run: 'error("no luck")'}]`}).serve()
+	if got := stateOfTask(s.sent("fail", a2aMessage("m1", "go", ""))); !strings.HasPrefix(got, "TASK_STATE_FAILED: ") || !strings.Contains(got, "no luck") {
+		t.Errorf("failure: %s", got)
+	}
+	id := s.sent("ask", a2aMessage("m1", "go", ""))["id"].(string)
+	task, failure := s.rpc("ask", "CancelTask", `{"id": "`+id+`"}`)
+	if failure != "" || stateOfTask(task) != "TASK_STATE_CANCELED" {
+		t.Errorf("cancel: %v %s", task, failure)
+	}
+	for _, c := range []struct{ agent, method, params, want string }{
+		{"ask", "CancelTask", `{"id": "` + id + `"}`, "-32002"},
+		{"ask", "SubscribeToTask", `{"id": "` + id + `"}`, "-32004"},
+		{"fail", "GetTask", `{"id": "` + id + `"}`, "-32001"}, // a task of another agent
+		{"ask", "GetTask", `{"id": "gone"}`, "-32001"},
+		{"ask", "SendMessage", a2aMessage("m9", "x", `, "taskId": "gone"`), "-32001"},
+		{"ask", "SendMessage", a2aMessage("", "x", ""), "-32602"},
+		{"ask", "SendMessage", `{"message": {"messageId": "m", "parts": []}}`, "-32602"},
+		{"ask", "SendMessage", `{"message": {"messageId": "m", "parts": [{"url": "http://x"}]}}`, "-32005"},
+		{"ask", "SendMessage", `{"message": {"messageId": "m", "parts": [{"data": 7}]}}`, "-32602"},
+		{"ask", "SendMessage", `[]`, "-32602"},
+		{"ask", "ListTasks", `{}`, "-32601"},
+		{"ask", "GetExtendedAgentCard", `{}`, "-32007"},
+		{"ask", "CreateTaskPushNotificationConfig", `{}`, "-32003"},
+		{"gone", "GetTask", `{"id": "x"}`, "404"},
+	} {
+		if _, failure := s.rpc(c.agent, c.method, c.params); !strings.HasPrefix(failure, c.want) {
+			t.Errorf("%s %s: %q, want %s", c.method, c.params, failure, c.want)
+		}
+	}
+	if _, failure := s.rpc("ask", "GetTask", `{}`, "A2A-Version", "2.0"); !strings.HasPrefix(failure, "-32009") {
+		t.Errorf("version 2.0: %s", failure)
+	}
+	for body, code := range map[string]float64{"{": -32700, "[]": -32600, `{"id": 1, "method": "GetTask"}`: -32600} {
+		if r := s.request("POST", "/a2a/ask", body); r.status != 200 || r.body["error"].(map[string]any)["code"] != code {
+			t.Errorf("%s: %s", body, r)
+		}
+	}
+}
+
+// streamed returns the results of a method that streams.
+func (s *service) streamed(agent, method, params string) (list []map[string]any) {
+	s.t.Helper()
+	r := s.request("POST", "/a2a/"+agent, `{"jsonrpc": "2.0", "id": 1, "method": "`+method+`", "params": `+params+`}`)
+	for frame := range strings.SplitSeq(strings.TrimSpace(r.text), "\n\n") {
+		var e struct{ Result map[string]any }
+		if err := json.Unmarshal([]byte(strings.TrimPrefix(frame, "data: ")), &e); err != nil || e.Result == nil {
+			s.t.Fatalf("%s: %v\n%s", frame, err, r)
+		}
+		list = append(list, e.Result)
+	}
+	return list
+}
+
+func TestA2AStream(t *testing.T) {
+	t.Parallel()
+	s := newProject(t, map[string]string{"ask.yaml": askTwice}).serve()
+	kinds := func(list []map[string]any) (names []string) {
+		for _, e := range list {
+			for kind, doc := range e {
+				if status, ok := doc.(map[string]any)["status"]; ok {
+					kind += " " + stateOfTask(map[string]any{"status": status})
+				}
+				names = append(names, kind)
+			}
+		}
+		return names
+	}
+	list := s.streamed("ask", "SendStreamingMessage", a2aMessage("m1", "go", ""))
+	got := kinds(list)
+	if len(got) != 3 || !strings.HasPrefix(got[0], "task ") || got[1] != "statusUpdate TASK_STATE_WORKING" || got[2] != "statusUpdate TASK_STATE_INPUT_REQUIRED: Which color?" {
+		t.Fatalf("stream: %v", got)
+	}
+	of := fmt.Sprintf(`, "taskId": %q`, list[0]["task"].(map[string]any)["id"])
+	if got := kinds(s.streamed("ask", "SubscribeToTask", `{"id": `+of[len(`, "taskId": `):]+`}`)); !cmp.Equal(got, []string{"task TASK_STATE_INPUT_REQUIRED: Which color?"}) {
+		t.Errorf("subscribe to a task that needs input: %v", got)
+	}
+	s.streamed("ask", "SendStreamingMessage", a2aMessage("m2", "red", of))
+	list = s.streamed("ask", "SendStreamingMessage", a2aMessage("m3", "3", of))
+	got = kinds(list)
+	if n := len(got); n < 3 || got[n-2] != "artifactUpdate" || got[n-1] != "statusUpdate TASK_STATE_COMPLETED" {
+		t.Fatalf("stream of an answer: %v", got)
+	}
+	update := list[len(list)-2]["artifactUpdate"].(map[string]any)
+	if text, _ := resultOfTask(map[string]any{"artifacts": []any{update["artifact"]}}); text != "3 red" || update["append"] != false || update["lastChunk"] != true {
+		t.Errorf("artifact: %v", update)
+	}
+	if got := kinds(s.streamed("ask", "SendStreamingMessage", a2aMessage("m3", "3", of))); !cmp.Equal(got, []string{"task TASK_STATE_COMPLETED"}) {
+		t.Errorf("the last answer again: %v", got)
+	}
+}
+
+// Version 0.3 has other names of methods, states and kinds.
+func TestA2AVersion03(t *testing.T) {
+	t.Parallel()
+	s := newProject(t, map[string]string{"ask.yaml": ask}).serve()
+	body := func(id, text, more string) string {
+		return `{"message": {"kind": "message", "messageId": "` + id + `", "role": "user", "parts": [{"kind": "text", "text": "` + text + `"}]` + more + `}}`
+	}
+	task, failure := s.rpc("ask", "message/send", body("m1", "go", ""))
+	if failure != "" || task["kind"] != "task" || stateOfTask(task) != "input-required: Go on?" {
+		t.Fatalf("message/send: %v %s", task, failure)
+	}
+	id := task["id"].(string)
+	list := s.streamed("ask", "message/stream", body("m2", "yes", `, "taskId": "`+id+`"`))
+	last := list[len(list)-1]
+	if list[0]["kind"] != "task" || last["kind"] != "status-update" || last["final"] != true || stateOfTask(last) != "completed" {
+		t.Errorf("message/stream: %v", list)
+	}
+	task, _ = s.rpc("ask", "tasks/get", `{"id": "`+id+`"}`)
+	part := task["artifacts"].([]any)[0].(map[string]any)["parts"].([]any)[1].(map[string]any)
+	if part["kind"] != "data" || part["data"].(map[string]any)["m"] != 2.0 {
+		t.Errorf("tasks/get: %v", task)
+	}
+	if _, failure := s.rpc("ask", "tasks/cancel", `{"id": "`+id+`"}`); !strings.HasPrefix(failure, "-32002") {
+		t.Errorf("tasks/cancel: %s", failure)
+	}
+	if _, failure := s.rpc("ask", "tasks/resubscribe", `{"id": "`+id+`"}`); !strings.HasPrefix(failure, "-32004") {
+		t.Errorf("tasks/resubscribe: %s", failure)
+	}
+}
+
+func TestA2ACardAndRoles(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, map[string]string{"ask.yaml": ask})
+	p.write("tokens", "view v-0123456789abcdef\nanswer a-0123456789abcdef\nrun r-0123456789abcdef\n")
+	s := p.serve("--token-file", p.dir+"/tokens", "--public-url", "https://agents.example/x/")
+	if r := s.request("GET", "/.well-known/agent-card.json", ""); r.status != http.StatusUnauthorized {
+		t.Errorf("without a token: %s", r)
+	}
+	s.token = "v-0123456789abcdef"
+	card := s.request("GET", "/.well-known/agent-card.json", "").body
+	if diff := cmp.Diff(s.request("GET", "/a2a/ask/.well-known/agent-card.json", "").body, card); diff != "" {
+		t.Errorf("the only card (-own +well-known):\n%s", diff)
+	}
+	first := card["supportedInterfaces"].([]any)[0]
+	if diff := cmp.Diff(map[string]any{"url": "https://agents.example/x/a2a/ask", "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}, first); diff != "" || card["name"] != "ask" || card["securitySchemes"].(map[string]any)["token"] == nil {
+		t.Errorf("card %v (-want +got):\n%s", card, diff)
+	}
+	if _, failure := s.rpc("ask", "SendMessage", a2aMessage("m1", "go", "")); !strings.HasPrefix(failure, "403") {
+		t.Errorf("a message with the role view: %s", failure)
+	}
+	s.token = "a-0123456789abcdef"
+	if _, failure := s.rpc("ask", "SendMessage", a2aMessage("m1", "go", "")); !strings.HasPrefix(failure, "403") {
+		t.Errorf("a task with the role answer: %s", failure)
+	}
+	s.token = "r-0123456789abcdef"
+	id := s.sent("ask", a2aMessage("m1", "go", ""))["id"].(string)
+	s.token = "v-0123456789abcdef"
+	if task, failure := s.rpc("ask", "GetTask", `{"id": "`+id+`"}`); stateOfTask(task) != "TASK_STATE_INPUT_REQUIRED: Go on?" {
+		t.Errorf("GetTask: %v %s", task, failure)
+	}
+	s.token = "a-0123456789abcdef"
+	if _, failure := s.rpc("ask", "CancelTask", `{"id": "`+id+`"}`); !strings.HasPrefix(failure, "403") {
+		t.Errorf("cancel with the role answer: %s", failure)
+	}
+	if got := stateOfTask(s.sent("ask", a2aMessage("m2", "no", `, "taskId": "`+id+`"`))); got != "TASK_STATE_COMPLETED" {
+		t.Errorf("an answer with the role answer: %s", got)
+	}
+}
+
+func TestA2AWithSeveralWorkflows(t *testing.T) {
+	t.Parallel()
+	s := newProject(t, map[string]string{"ask.yaml": ask, "greet.yaml": agentOfTests}).serve()
+	if r := s.request("GET", "/.well-known/agent-card.json", ""); r.status != http.StatusNotFound || !strings.Contains(r.text, "/a2a/NAME/.well-known/agent-card.json") {
+		t.Errorf("card: %s", r)
+	}
+	card := s.request("GET", "/a2a/greet/.well-known/agent-card.json", "").body
+	if card["description"] != "Greets people." || card["url"] != s.url+"/a2a/greet" {
+		t.Errorf("card: %v", card)
+	}
+}
