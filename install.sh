@@ -1,0 +1,175 @@
+#!/bin/sh
+# Installs tea from the files of a release, after it has verified their signature and
+# checksum. An installation that is interrupted or refused changes nothing.
+#
+#   sh install.sh [--user | --system] [--version V] [--from DIR|URL] [--key KEY|FILE]
+#   sh install.sh --uninstall [--user | --system]
+#
+# --user       into ~/.local, without root: the default, except for root
+# --system     into /usr/local
+# --version    a version other than that of this file
+# --from       the directory or address with the files of a release; a directory needs no network
+# --key        the public key (RW...) or a file with it, for files that another key has signed
+# --uninstall  remove the programs; workflows, runs, memories and settings remain
+#
+# It needs minisign or OpenSSL 3, and curl or wget unless --from is a directory.
+set -eu
+version='' key='' # scripts/release sets both
+releases=https://github.com/the-edge-agent/tea/releases/download
+
+fail() {
+	printf 'install.sh: %s\n' "$1" >&2
+	[ -z "${2-}" ] || printf '  hint: %s\n' "$2" >&2
+	exit 1
+}
+
+has() { command -v "$1" >/dev/null 2>&1; }
+
+# platform prints the platform in the names of the archives.
+platform() {
+	os=$(uname -s) arch=$(uname -m)
+	[ "$arch" != aarch64 ] || [ "$(getconf LONG_BIT 2>/dev/null)" != 32 ] || arch=armv7 # a kernel of 64 bits for programs of 32
+	case $arch in
+	x86_64 | amd64) arch=amd64 ;;
+	aarch64 | arm64) arch=arm64 ;;
+	armv7* | armv8l) arch=armv7 ;;
+	esac
+	echo "$(echo "$os" | tr '[:upper:]' '[:lower:]')_$arch"
+}
+
+# fetch copies a file of the release into the directory $new.
+fetch() {
+	case $from in
+	http://* | https://*)
+		if has curl; then
+			curl -fsSL --retry 3 -o "$new/$1" "$from/$1"
+		elif has wget; then
+			wget -q -O "$new/$1" "$from/$1"
+		else
+			fail "a download needs curl or wget" "install one of them, or pass --from DIR"
+		fi
+		;;
+	*) cp "$from/$1" "$new/$1" ;;
+	esac || fail "$from has no $1"
+}
+
+# signed verifies the signature FILE.minisig of a file.
+signed() {
+	if has minisign; then
+		minisign -V -q -P "$key" -m "$1" -x "$1.minisig" >/dev/null 2>&1
+		return
+	fi
+	{ openssl dgst -blake2b512 -binary "$1" >"$new/digest" && openssl pkeyutl -help 2>&1 | grep -q -e -rawin; } 2>/dev/null ||
+		fail "the signature cannot be verified" "install minisign or OpenSSL 3"
+	{
+		printf '\060\052\060\005\006\003\053\145\160\003\041\000' # DER of a public key of Ed25519
+		echo "$key" | openssl base64 -d -A | tail -c 32
+	} >"$new/key"
+	sed -n 2p "$1.minisig" | openssl base64 -d -A | tail -c 64 >"$new/signature"
+	openssl pkeyutl -verify -pubin -keyform DER -inkey "$new/key" -rawin -in "$new/digest" -sigfile "$new/signature" >/dev/null 2>&1
+}
+
+# ours reports whether a path does not exist or is a link of this script.
+ours() {
+	[ -L "$1" ] || [ -e "$1" ] || return 0
+	case $(readlink "$1") in */lib/tea/[0-9]*) return 0 ;; esac
+	return 1
+}
+
+# shared lists the links in $prefix, besides the program's, and what they are in an archive.
+shared='share/man/man1/tea.1.gz tea.1.gz
+share/bash-completion/completions/tea completions/tea.bash
+share/zsh/site-functions/_tea completions/tea.zsh
+share/fish/vendor_completions.d/tea.fish completions/tea.fish'
+
+uninstall() {
+	if ! [ -L "$prefix/bin/tea" ] || ! ours "$prefix/bin/tea"; then
+		fail "$prefix/bin/tea is not an installation of this script" "--user and --system remove different ones"
+	fi
+	echo "$shared" | while read -r link _; do
+		! ours "$prefix/$link" || rm -f "${prefix:?}/$link"
+	done
+	rm -f "$prefix/bin/tea"
+	rm -rf "${lib:?}"/[0-9]* "$lib"/.new.*
+	rmdir "$lib" 2>/dev/null || true
+	echo "tea is removed from $prefix"
+}
+
+install() {
+	ours "$prefix/bin/tea" || fail "$prefix/bin/tea exists, and this script has not installed it" "remove it first"
+	case $key in
+	RW*) ;;
+	?*) key=$(grep '^RW' "$key") || fail "the file of --key has no public key (RW...)" ;;
+	*) fail "this file has no public key" "use the install.sh of a release, or pass --key" ;;
+	esac
+	[ -n "$from$version" ] || fail "no version is given" "pass --version or --from"
+	from=${from:-$releases/v$version}
+	mkdir -p "$lib" "$prefix/bin"
+	rm -rf "$lib"/.new.* # of an installation that was killed
+	new=$(mktemp -d "$lib/.new.XXXXXX")
+	trap 'rm -rf "$new"' EXIT
+	trap 'exit 130' HUP INT TERM
+
+	fetch checksums.txt
+	fetch checksums.txt.minisig
+	signed "$new/checksums.txt" || fail "the signature of $from/checksums.txt is not valid: the files are not from the owner of the key $key"
+	platform=$(platform)
+	archive=$(sed -n "s/^[0-9a-f]\{64\}  \(tea_[0-9][^/]*_$platform\.tar\.gz\)$/\1/p" "$new/checksums.txt")
+	[ -n "$archive" ] || fail "the release has no archive for $platform"
+	found=${archive#tea_} found=${found%"_$platform.tar.gz"}
+	[ "$found" = "${version:-$found}" ] || fail "$from has version $found, not $version" "pass --version $found to install it"
+	fetch "$archive"
+	(cd "$new" && grep "  $archive\$" checksums.txt | { if has sha256sum; then sha256sum -c; else shasum -a 256 -c; fi; }) >/dev/null 2>&1 ||
+		fail "the checksum of $archive is wrong: the file is damaged" "download it again"
+	tar -C "$new" -xzf "$new/$archive"
+	unpacked=$new/${archive%.tar.gz}
+	"$unpacked/bin/tea" version >/dev/null || fail "tea does not run on this machine ($platform)"
+
+	before=$(readlink "$prefix/bin/tea" || true)
+	dir=$found-${new##*.} # its own directory: only the link changes what is installed
+	mv "$unpacked" "$lib/$dir"
+	ln -s "../lib/tea/$dir/bin/tea" "$new/tea"
+	mv -f "$new/tea" "$prefix/bin/tea"
+	echo "$shared" | while read -r link file; do
+		! ours "$prefix/$link" || { mkdir -p "$prefix/${link%/*}" && ln -sf "$lib/$dir/share/$file" "$prefix/$link"; }
+	done
+	for old in "$lib"/[0-9]*; do # programs that run may need the version before
+		case ../lib/tea/${old##*/}/bin/tea in "$before" | "../lib/tea/$dir/bin/tea") ;; *) rm -rf "$old" ;; esac
+	done
+	echo "tea $found is installed: $prefix/bin/tea"
+	case :$PATH: in
+	*:"$prefix/bin":*) [ "$(command -v tea)" = "$prefix/bin/tea" ] || echo "note: $(command -v tea) comes first in PATH" ;;
+	*) echo "note: $prefix/bin is not in PATH; add it with: export PATH=\"$prefix/bin:\$PATH\"" ;;
+	esac
+	echo "\`tea doctor\` checks this machine"
+}
+
+main() {
+	from='' action=install where=user
+	[ "$(id -u)" != 0 ] || where=system
+	while [ $# -gt 0 ]; do
+		case $1 in
+		--user | --system) where=${1#--} ;;
+		--uninstall) action=uninstall ;;
+		--version | --from | --key)
+			[ $# -gt 1 ] || fail "$1 needs a value"
+			case $1 in --version) version=${2#v} ;; --from) from=${2%/} ;; --key) key=$2 ;; esac
+			shift
+			;;
+		-h | --help)
+			sed -n '2,16s/^# \{0,1\}//p' "$0"
+			return
+			;;
+		*) fail "unknown option $1" "--help lists the options" ;;
+		esac
+		shift
+	done
+	prefix=/usr/local
+	[ "$where" = system ] || prefix=${HOME:?install.sh: HOME is not set}/.local
+	[ "$where" = user ] || [ "$(id -u)" = 0 ] || fail "--system needs root" "run it with sudo, or pass --user"
+	lib=$prefix/lib/tea
+	umask 022
+	"$action"
+}
+
+main "$@"
