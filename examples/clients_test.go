@@ -26,16 +26,22 @@ python3 -m venv --without-pip venv
 site=$(echo venv/lib/python3*/site-packages)
 echo "$TOOLS" >"$site/tools.pth"
 python3 -m zipfile -e wheel/*.whl "$site"`
-	cmd := exec.CommandContext(t.Context(), "sh", "-e", "-c", script)
+	prepare(t, dir, script, "TOOLS="+tools[0])
+	return venv
+}
+
+// prepare runs a script in a directory with this user's caches; $SCRIPTS is the folder scripts.
+func prepare(t *testing.T, dir, script string, env ...string) {
+	t.Helper()
 	scripts, err := filepath.Abs("../scripts")
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd.Dir, cmd.Env = dir, append(os.Environ(), "TOOLS="+tools[0], "SCRIPTS="+scripts)
+	cmd := exec.CommandContext(t.Context(), "sh", "-e", "-c", script)
+	cmd.Dir, cmd.Env = dir, append(append(os.Environ(), "SCRIPTS="+scripts), env...)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("the package: %v\n%s", err, out)
 	}
-	return venv
 }
 
 func TestPythonClient(t *testing.T) {
@@ -77,6 +83,52 @@ func TestPythonClient(t *testing.T) {
 		got, err := shell(t.Context(), dir, home, types)
 		if err != nil || got.code != 0 {
 			t.Errorf("%v\n%s%s", err, got.stdout, got.stderr)
+		}
+	})
+}
+
+func TestTypeScriptClient(t *testing.T) {
+	t.Parallel()
+	tools := peertest.Dir(t, "..", "openapi-clients")
+	const page = "../docs/guide/clients.md"
+	dir, home := t.TempDir(), t.TempDir()
+	blocks, lines, err := commands(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var program command
+	for _, c := range blocks {
+		if c.file != "report.yaml" && c.file != "report.mts" {
+			continue
+		}
+		if err := os.WriteFile(filepath.Join(dir, c.file), []byte(c.script), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if program = c; c.file == "report.mts" {
+			program.readOutput(lines, c.line+strings.Count(c.script, "\n")+1)
+		}
+	}
+	prepare(t, dir, `
+"$SCRIPTS/typescript-client" build "$PWD/node_modules/@tea/client"
+ln -s "$TOOLS/node_modules/@types" node_modules/@types
+echo '{"private": true, "type": "module"}' >package.json
+cp "$SCRIPTS/../clients/typescript/test/client.test.ts" .
+"$TOOLS/node_modules/.bin/tsc" --strict --exactOptionalPropertyTypes --noUncheckedIndexedAccess --target es2022 --module nodenext --types node client.test.ts report.mts`, "TOOLS="+tools)
+	t.Run("tests", func(t *testing.T) {
+		t.Parallel()
+		got, err := shell(t.Context(), dir, home, "node --test client.test.js")
+		if err != nil || got.code != 0 {
+			t.Errorf("%v\n%s%s", err, got.stdout, got.stderr)
+		}
+	})
+	t.Run("guide", func(t *testing.T) {
+		t.Parallel()
+		home := t.TempDir()
+		s := serveExample(t, dir, home)
+		defer s.stop()
+		got, err := shell(t.Context(), dir, home, "TEA_HOST="+s.url+" node report.mjs")
+		if err != nil || got.code != 0 || !program.shown || normalize(got.stdout) != normalize(program.output) {
+			t.Errorf("%s:%d: %v, exit code %d\n%s%s\nwant:\n%s", page, program.line, err, got.code, got.stdout, got.stderr, program.output)
 		}
 	})
 }
