@@ -1,9 +1,13 @@
 package main
 
 import (
+	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -337,5 +341,114 @@ func TestA2AWithSeveralWorkflows(t *testing.T) {
 	card := s.request("GET", "/a2a/greet/.well-known/agent-card.json", "").body
 	if card["description"] != "Greets people." || card["url"] != s.url+"/a2a/greet" {
 		t.Errorf("card: %v", card)
+	}
+}
+
+// follow calls a method that streams, and returns a function that returns the next result
+// and one that closes the connection.
+func (s *service) follow(agent, method, params string) (next func() map[string]any, closeIt func()) {
+	s.t.Helper()
+	ctx, cancel := context.WithCancel(s.t.Context())
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url+"/a2a/"+agent, strings.NewReader(`{"jsonrpc": "2.0", "id": 1, "method": "`+method+`", "params": `+params+`}`))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+s.token)
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { cancel(); _ = res.Body.Close() })
+	lines := bufio.NewScanner(res.Body)
+	return func() map[string]any {
+		s.t.Helper()
+		for lines.Scan() {
+			if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
+				var e struct{ Result map[string]any }
+				if err := json.Unmarshal([]byte(data), &e); err != nil {
+					s.t.Fatal(err)
+				}
+				return e.Result
+			}
+		}
+		return nil
+	}, cancel
+}
+
+func TestA2AStreamOfTokensAfterALostConnection(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, nil)
+	file := filepath.Join(p.home, "lines")
+	p.write("lines.yaml", "nodes: [{name: n, uses: echo.lines, with: {file: '"+file+"'}}]\n")
+	write := func(lines ...string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := p.serveAdmin()
+	if r := s.install(pack(t, "1.0.0", false)); r.status != http.StatusOK {
+		t.Fatal(r)
+	}
+	s.log.await(t, "workflow offered")
+	write("1", "2")
+	// chunks reads the artifact up to a text, as a client puts its parts together.
+	chunks := func(next func() map[string]any, until string) {
+		t.Helper()
+		for text := ""; !strings.Contains(text, until); {
+			e := next()
+			if e == nil {
+				t.Fatalf("the stream ended after %q\n%s", text, s.log)
+			}
+			update, ok := e["artifactUpdate"].(map[string]any)
+			if !ok {
+				continue
+			}
+			if update["append"] == false {
+				text = ""
+			}
+			text += fmt.Sprint(update["artifact"].(map[string]any)["parts"].([]any)[0].(map[string]any)["text"])
+			if !strings.HasPrefix(text, `{"line": 1,`) {
+				t.Fatalf("the artifact begins with %q", text)
+			}
+		}
+	}
+	next, closeIt := s.follow("lines", "SendStreamingMessage", a2aMessage("m1", "go", ""))
+	task := next()["task"].(map[string]any)
+	chunks(next, `"line": 2,`)
+	closeIt()
+	next, _ = s.follow("lines", "SubscribeToTask", fmt.Sprintf(`{"id": %q}`, task["id"]))
+	if got := stateOfTask(next()["task"].(map[string]any)); got != "TASK_STATE_WORKING" {
+		t.Errorf("the task after the connection was lost: %s", got)
+	}
+	write("1", "2", "3")
+	chunks(next, `"line": 3,`)
+	write("1", "2", "3", "4")
+	chunks2, _ := s.follow("lines", "SendStreamingMessage", a2aMessage("m1", "go", "")) // the message again
+	if got := chunks2()["task"].(map[string]any)["id"]; got != task["id"] {
+		t.Errorf("the task of the message again: %v", got)
+	}
+	chunks(chunks2, `"line": 4,`)
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	var last map[string]any
+	for e := next(); e != nil; e = next() {
+		last = e
+	}
+	update, _ := last["statusUpdate"].(map[string]any)
+	if update == nil || !strings.HasPrefix(stateOfTask(update), "TASK_STATE_FAILED: ") || !strings.Contains(stateOfTask(update), "no source") {
+		t.Errorf("the last update: %v", last)
+	}
+	if task, _ := s.rpc("lines", "SendMessage", a2aMessage("m2", "go", "")); !strings.HasPrefix(stateOfTask(task["task"].(map[string]any)), "TASK_STATE_FAILED") {
+		t.Errorf("a task without the file: %v", task)
+	}
+	write("1")
+	now := s.sent("lines", `{"configuration": {"returnImmediately": true}, `+a2aMessage("m3", "go", "")[1:])
+	if got := stateOfTask(now); got != "TASK_STATE_SUBMITTED" && got != "TASK_STATE_WORKING" {
+		t.Errorf("without waiting: %s", got)
+	}
+	if task, failure := s.rpc("lines", "CancelTask", fmt.Sprintf(`{"id": %q}`, now["id"])); failure != "" || stateOfTask(task) != "TASK_STATE_CANCELED" {
+		t.Errorf("cancel: %v %s", task, failure)
 	}
 }

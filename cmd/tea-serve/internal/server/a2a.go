@@ -354,7 +354,11 @@ func (c *a2aCall) answer(text string, data any, key, hash string) (a accepted, l
 	if err != nil {
 		return a, 0, &a2aError{rpcParams, err}
 	}
-	if last, err = c.s.lastEventOf(id); err != nil {
+	err = c.s.storedEvents(id, 0, 0, func(seq int64, _ []byte) error {
+		last = seq
+		return nil
+	})
+	if err != nil {
 		return a, 0, err
 	}
 	v := c.s.catalog.use(c.workflow)

@@ -28,7 +28,8 @@ func (c *a2aCall) stream() (any, error) {
 	return nil, c.follow(doc, last, a)
 }
 
-// subscribe streams the further updates of a task.
+// subscribe streams the updates of a task from its beginning, because a part of the
+// artifact is of no use without those before.
 func (c *a2aCall) subscribe() (any, error) {
 	doc, err := c.describe(c.params.ID)
 	if err != nil {
@@ -37,11 +38,7 @@ func (c *a2aCall) subscribe() (any, error) {
 	if name, ended := a2aState(doc); ended {
 		return nil, a2aErrorf(a2aUnsupported, "the task is %s and has no further updates; use GetTask", name)
 	}
-	last, err := c.s.lastEventOf(doc.ID)
-	if err != nil {
-		return nil, err
-	}
-	return nil, c.follow(doc, last, accepted{id: doc.ID})
+	return nil, c.follow(doc, 0, accepted{id: doc.ID})
 }
 
 // follow sends the task and its updates until it ends or needs input.
@@ -131,21 +128,4 @@ func (st *a2aStream) encode(kind string, doc map[string]any) []byte {
 		return nil // the values are valid
 	}
 	return fmt.Appendf(nil, "data: %s\n\n", text)
-}
-
-// lastEventOf returns the number of the last event of a run.
-func (s *server) lastEventOf(id string) (last int64, err error) {
-	s.mu.Lock()
-	lv := s.live[id]
-	s.mu.Unlock()
-	if lv != nil {
-		last = lv.hub.last()
-	}
-	if last == 0 {
-		err = s.storedEvents(id, 0, 0, func(seq int64, _ []byte) error {
-			last = seq
-			return nil
-		})
-	}
-	return last, err
 }

@@ -31,16 +31,6 @@ func (h *hub) put(e flow.Event) {
 	h.wake()
 }
 
-// last returns the number of the last event, 0 if there is none.
-func (h *hub) last() int64 {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if len(h.recent) == 0 {
-		return 0
-	}
-	return h.recent[len(h.recent)-1].Seq
-}
-
 // close ends the stream of events.
 func (h *hub) close() {
 	h.mu.Lock()
