@@ -1,10 +1,15 @@
 package main
 
 import (
+	"bufio"
+	"fmt"
+	"net/http"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -43,5 +48,76 @@ get TaskNotFoundError`)
 		if diff := cmp.Diff(strings.Split(want, "\n"), strings.Split(strings.TrimSpace(string(out)), "\n")); diff != "" {
 			t.Errorf("version %s (-want +got):\n%s", version, diff)
 		}
+	}
+}
+
+// delegating returns the workflow of the guide that uses an agent.
+func delegating(t *testing.T) string {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/guide/a2a.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for block := range strings.SplitSeq(string(page), "```") {
+		if text, ok := strings.CutPrefix(block, "yaml\n"); ok && strings.HasPrefix(text, "name: delegate\n") {
+			return text
+		}
+	}
+	t.Fatal("the guide has no workflow delegate")
+	return ""
+}
+
+// delegates runs the workflow of the guide and answers its questions. It returns the text
+// of the artifact.
+func (s *service) delegates(agent string, answers ...string) any {
+	s.t.Helper()
+	run := s.run("delegate", fmt.Sprintf(`{"agent": %q, "prompt": "go"}`, agent))
+	for _, answer := range answers {
+		if run["status"] != "waiting" {
+			s.t.Fatalf("run: %v", run)
+		}
+		r := s.request("POST", "/v1/runs/"+run["id"].(string)+"/resume?wait=60", `{"answers": {"ask": `+answer+`}}`)
+		if run = r.body; r.status != http.StatusOK {
+			s.t.Fatal(r)
+		}
+	}
+	state, _ := run["state"].(map[string]any)
+	task, _ := state["task"].(map[string]any)
+	if task["artifacts"] == nil {
+		s.t.Fatalf("run: %v", run)
+	}
+	return task["artifacts"].([]any)[0].(map[string]any)["parts"].([]any)[0].(map[string]any)["text"]
+}
+
+func TestA2AWorkflowUsesAnAgent(t *testing.T) {
+	t.Parallel()
+	s := newProject(t, map[string]string{"colors.yaml": askTwice, "delegate.yaml": delegating(t)}).serve()
+	if got := s.delegates(s.url+"/a2a/colors", `"blue"`, `"3"`); got != "3 blue" {
+		t.Errorf("artifact: %v", got)
+	}
+}
+
+// A server of the A2A SDK for Python is the agent.
+func TestA2APeerServer(t *testing.T) {
+	t.Parallel()
+	python := filepath.Join(peertest.Dir(t, "../..", "a2a"), "python", "bin", "python")
+	cmd := exec.CommandContext(t.Context(), python, "../../test/a2a/server.py")
+	cmd.Stderr = t.Output()
+	cmd.WaitDelay = 10 * time.Second
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	url, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newProject(t, map[string]string{"delegate.yaml": delegating(t)}).serve()
+	if got := s.delegates(strings.TrimSpace(url), `"blue"`); got != "dark blue" {
+		t.Errorf("artifact: %v", got)
 	}
 }
