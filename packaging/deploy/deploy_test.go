@@ -1,0 +1,171 @@
+// Package deploy_test checks the files for containers against the programs.
+package deploy_test
+
+import (
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/the-edge-agent/tea/sdk/x/peertest"
+)
+
+// mount is a place in a container.
+type mount struct {
+	Name      string
+	MountPath string `yaml:"mountPath"`
+}
+
+type container struct {
+	Image        string
+	Args         []string
+	VolumeMounts []mount `yaml:"volumeMounts"`
+}
+
+type object struct {
+	Kind     string
+	Metadata struct{ Name, Namespace string }
+	Spec     struct {
+		Template struct {
+			Spec struct {
+				Containers []container
+				Volumes    []struct{ Name string }
+			}
+		}
+	}
+}
+
+// build returns the program tea, next to tea-serve and tea-temporal.
+func build(t *testing.T) string {
+	t.Helper()
+	peertest.Long(t, "builds tea")
+	bin := t.TempDir()
+	for _, name := range []string{"tea", "tea-serve", "tea-temporal"} {
+		cmd := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(bin, name), "./cmd/"+name)
+		cmd.Dir = "../.."
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+	}
+	return filepath.Join(bin, "tea")
+}
+
+func TestCommandLines(t *testing.T) {
+	t.Parallel()
+	tea := build(t)
+	lines := map[string][]string{"compose.yaml": composeCommand(t)}
+	for _, o := range objects(t) {
+		for _, c := range o.Spec.Template.Spec.Containers {
+			lines[o.Metadata.Name] = c.Args
+		}
+	}
+	if len(lines) != 3 {
+		t.Fatalf("command lines: %q", lines)
+	}
+	dir := t.TempDir()
+	write := func(name, text string) {
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// The files of a ConfigMap are links to a hidden directory.
+	write("flows/..1/flow.yaml", "name: flow\nnodes: [{name: a, run: 'return {}'}]\n")
+	write("tokens/tokens", "admin 0123456789abcdef0123")
+	if err := errors.Join(os.Symlink("..1", filepath.Join(dir, "flows/..data")), os.Symlink("..data/flow.yaml", filepath.Join(dir, "flows/flow.yaml"))); err != nil {
+		t.Fatal(err)
+	}
+	for name, args := range lines {
+		check := append(slices.Clone(args), "--help") // after the flags, of which unknown ones are refused
+		if args[0] == "serve" {
+			check = append(slices.Clone(args), "--check")
+			for i, arg := range check {
+				check[i] = strings.NewReplacer("/flows", dir+"/flows", "/data", dir+"/data", "/run/secrets/", dir+"/tokens/", "/tokens/tokens", dir+"/tokens/tokens").Replace(arg)
+			}
+		}
+		cmd := exec.CommandContext(t.Context(), tea, check...)
+		cmd.Env = []string{"HOME=" + dir}
+		out, err := cmd.CombinedOutput()
+		if err != nil || args[0] == "serve" && !strings.Contains(string(out), "1 workflows") {
+			t.Errorf("%s: tea %q: %v\n%s", name, check, err, out)
+		}
+	}
+}
+
+func composeCommand(t *testing.T) []string {
+	t.Helper()
+	data, err := os.ReadFile("compose.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct {
+		Services map[string]struct {
+			Image     string
+			Command   []string
+			Volumes   []string
+			Secrets   []string
+			DependsOn []string `yaml:"depends_on"`
+		}
+		Volumes, Secrets map[string]any
+	}
+	if err := yaml.Unmarshal(data, &file); err != nil {
+		t.Fatal(err)
+	}
+	for name, service := range file.Services {
+		if service.Image == "" {
+			t.Errorf("%s has no image", name)
+		}
+		for _, other := range service.DependsOn {
+			if _, ok := file.Services[other]; !ok {
+				t.Errorf("%s depends on %s, which is not there", name, other)
+			}
+		}
+		for _, secret := range service.Secrets {
+			if _, ok := file.Secrets[secret]; !ok {
+				t.Errorf("%s has an unknown secret %s", name, secret)
+			}
+		}
+		for _, volume := range service.Volumes {
+			source, _, _ := strings.Cut(volume, ":")
+			if _, ok := file.Volumes[source]; !ok && !strings.HasPrefix(source, ".") {
+				t.Errorf("%s has an unknown volume %s", name, source)
+			}
+		}
+	}
+	return file.Services["tea"].Command
+}
+
+// objects returns the documents of kubernetes.yaml.
+func objects(t *testing.T) (all []object) {
+	t.Helper()
+	file, err := os.Open("kubernetes.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	for documents := yaml.NewDecoder(file); ; {
+		var o object
+		if err := documents.Decode(&o); errors.Is(err, io.EOF) {
+			return all
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if o.Kind == "" || o.Metadata.Name == "" || o.Metadata.Namespace != "tea" {
+			t.Errorf("not complete: %+v", o)
+		}
+		for _, c := range o.Spec.Template.Spec.Containers {
+			for _, m := range c.VolumeMounts {
+				if !slices.ContainsFunc(o.Spec.Template.Spec.Volumes, func(v struct{ Name string }) bool { return v.Name == m.Name }) {
+					t.Errorf("%s mounts an unknown volume %s", o.Metadata.Name, m.Name)
+				}
+			}
+		}
+		all = append(all, o)
+	}
+}
