@@ -103,6 +103,24 @@ nodes:
 	return p
 }
 
+func TestQuestionsWithoutATargetKeepTheWorkflowAsItWas(t *testing.T) {
+	t.Parallel()
+	p := newInbox(t, 0).asking(goOn, `{to: [ann]}`)
+	s := p.serve()
+	text, err := os.ReadFile(filepath.Join(p.dir, "ask.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.write("ask.yaml", strings.Replace(string(text), "to: [ann]", "to: [anne]", 1))
+	s.log.await(t, "ask.yaml: the workflow ask remains as it was before")
+	s.run("ask", "{}")
+	p.write("ask.yaml", "name: other/name\nnodes: [{name: n}]\n")
+	s.log.await(t, "contains a slash")
+	if r := s.request("POST", "/v1/workflows/ask/runs", "{}"); r.status != http.StatusNotFound {
+		t.Errorf("start of a workflow that no file has: %s", r)
+	}
+}
+
 const goOn = `{question: "Go on?", choices: ["yes", "no"]}`
 
 // link returns the path of a link on a server.

@@ -70,8 +70,9 @@ type source struct {
 	files  []string
 	stamp  string
 	broken bool
-	// name is the name under which the workflow is offered; "" for none.
-	name string
+	// name is the name under which the workflow is offered; "" for none. workflow is its
+	// name in the file.
+	name, workflow string
 	// problem is the last problem that was logged.
 	problem string
 }
@@ -230,11 +231,15 @@ func (d *Dir) repaired() bool {
 	return false
 }
 
-// load loads a file. If it is broken, the offered version remains.
+// load loads a file. If it is broken, the offered version remains, unless the file has
+// another workflow now, whose name another file may have had.
 func (d *Dir) load(file string, src *source) {
 	src.stamp, src.broken = stampOf(src.files), true
-	wf, err := d.server.Load(file)
+	wf, name, err := d.offer(file, src)
 	if err != nil {
+		if wf != nil && wf.Name() != src.workflow {
+			d.withdraw(src)
+		}
 		effect := "it is not offered"
 		if src.name != "" {
 			effect = "the " + d.kind + " " + src.name + " remains as it was before"
@@ -247,15 +252,6 @@ func (d *Dir) load(file string, src *source) {
 		files = append(files, filepath.Join(d.path, name))
 	}
 	warnings := wf.Warnings()
-	name, err := d.server.Offer(file, wf, src.name)
-	if err != nil {
-		if err := wf.Close(); err != nil {
-			d.log.Warn("close workflow "+wf.Name(), "error", err)
-		}
-		d.withdraw(src)
-		d.report(src, file, "it is not offered", err)
-		return
-	}
 	if src.stamp == stampOf(src.files) { // otherwise it changed meanwhile and is reloaded
 		src.files, src.stamp = files, stampOf(files)
 	}
@@ -266,8 +262,21 @@ func (d *Dir) load(file string, src *source) {
 	if src.name != name {
 		d.withdraw(src)
 	}
-	src.name = name
+	src.name, src.workflow = name, wf.Name()
 	d.log.Info("workflow offered", d.kind, name, "file", file)
+}
+
+// offer loads a file and offers its workflow, which is closed after an error.
+func (d *Dir) offer(file string, src *source) (wf *host.Workflow, name string, err error) {
+	if wf, err = d.server.Load(file); err != nil {
+		return nil, "", err
+	}
+	if name, err = d.server.Offer(file, wf, src.name); err != nil {
+		if err := wf.Close(); err != nil {
+			d.log.Warn("close workflow "+wf.Name(), "error", err)
+		}
+	}
+	return wf, name, err
 }
 
 // withdraw stops offering the workflow of a file.
