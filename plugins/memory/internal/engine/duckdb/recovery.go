@@ -12,6 +12,7 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
 // DuckDB 1.5 replays its log into the tables and their primary keys, but not into
@@ -133,18 +134,9 @@ type index struct{ name, table, columns, sql string }
 
 func readIndexes(ctx context.Context, conn *sql.Conn) (all []index, err error) {
 	rows, err := conn.QueryContext(ctx, "SELECT index_name, table_name, expressions, sql FROM duckdb_indexes() WHERE sql IS NOT NULL ORDER BY table_name, index_name")
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var x index
-		if err := rows.Scan(&x.name, &x.table, &x.columns, &x.sql); err != nil {
-			return nil, err
-		}
-		all = append(all, x)
-	}
-	return all, rows.Err()
+	var x index
+	err = store.Scan(rows, err, func() { all = append(all, x) }, &x.name, &x.table, &x.columns, &x.sql)
+	return all, err
 }
 
 // create recreates the index from the rows, without reading the old index.

@@ -135,17 +135,11 @@ func (s *selection) describe(ctx context.Context) ([]column, error) {
 	if err != nil {
 		return nil, s.misnamed(ctx, err)
 	}
-	defer rows.Close()
 	var columns []column
-	for rows.Next() {
-		var c column
-		var ignored any
-		if err := rows.Scan(&c.name, &c.kind, &ignored, &ignored, &ignored, &ignored); err != nil {
-			return nil, err
-		}
-		columns = append(columns, c)
-	}
-	return columns, rows.Err()
+	var c column
+	var ignored any
+	err = store.Scan(rows, nil, func() { columns = append(columns, c) }, &c.name, &c.kind, &ignored, &ignored, &ignored, &ignored)
+	return columns, err
 }
 
 func (s *selection) run(ctx context.Context, p *plan) (store.Table, error) {

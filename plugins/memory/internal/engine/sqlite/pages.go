@@ -12,6 +12,7 @@ import (
 	"os"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
 // Pages reads the pages of an open database in order to copy it. It must be
@@ -101,20 +102,8 @@ func (s *Snapshot) Int(ctx context.Context, query string) (n int64, err error) {
 }
 
 // Names returns the names of the tables that begin with a prefix.
-func (s *Snapshot) Names(ctx context.Context, prefix string) (names []string, err error) {
-	rows, err := s.conn.QueryContext(ctx, "SELECT name FROM sqlite_master WHERE type = 'table' AND substr(name, 1, length(?)) = ?", prefix, prefix)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var name string
-		if err := rows.Scan(&name); err != nil {
-			return nil, err
-		}
-		names = append(names, name)
-	}
-	return names, rows.Err()
+func (s *Snapshot) Names(ctx context.Context, prefix string) ([]string, error) {
+	return store.All[string](s.conn.QueryContext(ctx, "SELECT name FROM sqlite_master WHERE type = 'table' AND substr(name, 1, length(?)) = ?", prefix, prefix))
 }
 
 // End ends the snapshot.

@@ -70,7 +70,7 @@ func (p *plan) precompile(ctx context.Context, conn *sql.Conn, bounds store.Sand
 	if _, err := empty.ExecContext(ctx, stubs); err != nil {
 		return fmt.Errorf("create the stub tables: %w", err)
 	}
-	modules, err := texts(ctx, empty, "SELECT name FROM pragma_module_list")
+	modules, err := store.All[string](empty.QueryContext(ctx, "SELECT name FROM pragma_module_list"))
 	if err != nil {
 		return err
 	}
@@ -129,22 +129,6 @@ func stubTables(ctx context.Context, conn *sql.Conn, bounds store.Sandbox) (stri
 	return all.String(), nil
 }
 
-func texts(ctx context.Context, conn *sql.Conn, query string) (found []string, err error) {
-	rows, err := conn.QueryContext(ctx, query)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var text string
-		if err := rows.Scan(&text); err != nil {
-			return nil, err
-		}
-		found = append(found, text)
-	}
-	return found, rows.Err()
-}
-
 type declaration struct{ name, kind string }
 
 // writeStubTable writes a table without a rowid, as views have none.
@@ -164,21 +148,14 @@ var plainType = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile
 
 func columnsOf(ctx context.Context, conn *sql.Conn, table string) (columns []declaration, err error) {
 	rows, err := conn.QueryContext(ctx, "SELECT name, type FROM pragma_table_info(?, 'main')", table)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var c declaration
-		if err := rows.Scan(&c.name, &c.kind); err != nil {
-			return nil, err
-		}
+	var c declaration
+	err = store.Scan(rows, err, func() {
 		if !plainType().MatchString(c.kind) {
 			c.kind = ""
 		}
 		columns = append(columns, c)
-	}
-	return columns, rows.Err()
+	}, &c.name, &c.kind)
+	return columns, err
 }
 
 // missing and near match SQLite's errors for a missing table and for a syntax
