@@ -3,7 +3,6 @@ package postgres
 import (
 	"strconv"
 	"strings"
-	"sync"
 
 	tea "github.com/the-edge-agent/tea/sdk"
 
@@ -47,27 +46,30 @@ func token(s string, at int) (kind tokenKind, end int, err error) {
 		end, err := comment(s, at)
 		return blank, end, err
 	case c == '\'', c == '"':
-		end, err := closing(s, at, c)
-		if c == '"' {
-			return quotedID, end, err
+		end, closed := sandbox.QuoteEnd(s, at)
+		switch {
+		case !closed:
+			return 0, 0, sandbox.Invalid(s, at, "the quote has no end")
+		case c == '"':
+			return quotedID, end, nil
 		}
-		return opaque, end, err
+		return opaque, end, nil
 	case c == '?':
 		return parameter, at + 1, nil
 	case c == '$':
-		end := wordEnd(s, at+1)
+		end := sandbox.WordEnd(s, at+1)
 		if end == at+1 || strings.Contains(s[at+1:end], "$") {
 			return 0, 0, sandbox.Invalid(s, at, "dollar-quoted strings are not allowed; use '...'")
 		}
 		return parameter, end, nil
 	case c >= '0' && c <= '9':
-		end := wordEnd(s, at)
+		end := sandbox.WordEnd(s, at)
 		for end < len(s) && s[end] == '.' {
-			end = wordEnd(s, end+1)
+			end = sandbox.WordEnd(s, end+1)
 		}
 		return opaque, end, nil
-	case isWord(c):
-		end := wordEnd(s, at)
+	case sandbox.IsWord(c):
+		end := sandbox.WordEnd(s, at)
 		if end < len(s) && (s[end] == '\'' || strings.HasPrefix(s[end:], `&"`) || strings.HasPrefix(s[end:], "&'")) {
 			return 0, 0, sandbox.Invalid(s, at, "strings and names with a prefix, such as E'...', are not allowed; use '...'")
 		}
@@ -76,17 +78,6 @@ func token(s string, at int) (kind tokenKind, end int, err error) {
 		return 0, 0, sandbox.Invalid(s, at, "the query has the character "+strconv.QuoteRune(rune(c)))
 	}
 	return opaque, at + 1, nil
-}
-
-func isWord(c byte) bool {
-	return c == '_' || c == '$' || c >= 0x80 || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')
-}
-
-func wordEnd(s string, at int) int {
-	for at < len(s) && isWord(s[at]) {
-		at++
-	}
-	return at
 }
 
 // comment returns the end of a comment, which can be nested.
@@ -106,21 +97,6 @@ func comment(s string, at int) (int, error) {
 		}
 	}
 	return 0, sandbox.Invalid(s, at, "the comment has no end")
-}
-
-// closing returns the end of a quoted text, in which a doubled quote is an escaped quote.
-func closing(s string, at int, quote byte) (int, error) {
-	for i := at + 1; i < len(s); i++ {
-		if s[i] != quote {
-			continue
-		}
-		if i+1 < len(s) && s[i+1] == quote {
-			i++
-			continue
-		}
-		return i + 1, nil
-	}
-	return 0, sandbox.Invalid(s, at, "the quote has no end")
 }
 
 // checker reads a query token by token.
@@ -284,30 +260,19 @@ func (c *checker) denied(at int, what, rule string) error {
 	return sandbox.Denied(c.bounds, c.query, at, what, rule)
 }
 
-// words returns a set that is built at its first use.
-func words(text string) func() map[string]bool {
-	return sync.OnceValue(func() map[string]bool {
-		set := map[string]bool{}
-		for w := range strings.FieldsSeq(text) {
-			set[w] = true
-		}
-		return set
-	})
-}
-
 // refused are words with which a query reads more than its tables, or writes; refusedTypes are such types.
 var (
-	refused      = words(`current_catalog current_role current_schema current_user session_user system_user user into operator tablesample`)
-	refusedTypes = words(`regclass regcollation regconfig regdictionary regnamespace regoper regoperator regproc regprocedure regrole regtype xml`)
+	refused      = sandbox.Words(`current_catalog current_role current_schema current_user session_user system_user user into operator tablesample`)
+	refusedTypes = sandbox.Words(`regclass regcollation regconfig regdictionary regnamespace regoper regoperator regproc regprocedure regrole regtype xml`)
 )
 
 // keywords are words before parentheses that are not functions.
-var keywords = words(`all and any array as between by case cross distinct else except exists filter from group having ilike in inner intersect is
+var keywords = sandbox.Words(`all and any array as between by case cross distinct else except exists filter from group having ilike in inner intersect is
 	join lateral left like limit materialized not natural offset on only or order outer over partition recursive right rollup rows select set sets similar
 	some then to union using values when where window with within cube grouping full end asc desc fetch escape`)
 
 // functions compute from their arguments, with results that are not much larger. Types can have a length.
-var functions = words(`
+var functions = sandbox.Words(`
 	abs acos acosh age array_agg array_append array_cat array_dims array_length array_lower array_ndims array_position array_positions array_prepend
 	array_remove array_replace array_to_json array_to_string array_upper ascii asin asinh atan atan2 atan2d atand atanh avg bit bit_and bit_length
 	bit_or bool_and bool_or btrim cardinality cast cbrt ceil ceiling char char_length character character_length chr clock_timestamp coalesce concat

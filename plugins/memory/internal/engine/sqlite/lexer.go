@@ -61,7 +61,7 @@ func (p parameters) add(word string) {
 }
 
 // statements are the first words of statements.
-var statements = words(`alter analyze attach begin commit create delete detach drop end explain insert pragma reindex release replace rollback savepoint
+var statements = sandbox.Words(`alter analyze attach begin commit create delete detach drop end explain insert pragma reindex release replace rollback savepoint
 	update vacuum`)
 
 func notSelect(query string, at int, word string, kind tokenKind, bounds store.Sandbox) error {
@@ -89,22 +89,17 @@ func token(s string, at int) (tokenKind, int) {
 	case strings.HasPrefix(s[at:], "/*"):
 		return blank, after(s, at+2, "*/")
 	case c == '\'':
-		return opaque, closing(s, at, c)
+		end, _ := sandbox.QuoteEnd(s, at)
+		return opaque, end
 	case c == '"', c == '`':
-		return name, closing(s, at, c)
+		end, _ := sandbox.QuoteEnd(s, at)
+		return name, end
 	case c == '[':
 		return name, after(s, at, "]")
 	case strings.IndexByte("?:@$", c) >= 0:
-		end := at + 1
-		for end < len(s) && isWord(s[end]) {
-			end++
-		}
-		return opaque, end
-	case isWord(c):
-		end := at + 1
-		for end < len(s) && isWord(s[end]) {
-			end++
-		}
+		return opaque, sandbox.WordEnd(s, at+1)
+	case sandbox.IsWord(c):
+		end := sandbox.WordEnd(s, at)
 		if c >= '0' && c <= '9' {
 			return opaque, end
 		}
@@ -113,31 +108,11 @@ func token(s string, at int) (tokenKind, int) {
 	return opaque, at + 1
 }
 
-func isWord(c byte) bool {
-	return c == '_' || c == '$' || c >= 0x80 || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')
-}
-
 // after returns the position after the next occurrence of end, or the end of the
 // text.
 func after(s string, at int, end string) int {
 	if i := strings.Index(s[at:], end); i >= 0 {
 		return at + i + len(end)
-	}
-	return len(s)
-}
-
-// closing returns the position after a quoted text, in which a doubled quote
-// stands for one quote.
-func closing(s string, at int, quote byte) int {
-	for i := at + 1; i < len(s); i++ {
-		if s[i] != quote {
-			continue
-		}
-		if i+1 < len(s) && s[i+1] == quote {
-			i++
-			continue
-		}
-		return i + 1
 	}
 	return len(s)
 }
@@ -186,7 +161,7 @@ func (c *copies) add(kind tokenKind, word, rest string) {
 }
 
 // keywords are words that are not names.
-var keywords = words(`all and as asc between by case cast cross desc distinct else end exists from full group having in inner is join left like limit
+var keywords = sandbox.Words(`all and as asc between by case cast cross desc distinct else end exists from full group having in inner is join left like limit
 	not null on or order outer over partition recursive right rows select then union using values when where window with`)
 
 func (c *copies) product() (product float64) {

@@ -3,7 +3,6 @@ package sqlite
 import (
 	"cmp"
 	"strings"
-	"sync"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -131,7 +130,7 @@ func limits(bounds store.Sandbox) map[int]int {
 // their arguments alone, in about linear time, since a call cannot be
 // interrupted. So the list omits json_patch (quadratic), json_pretty and unhex;
 // functions.go replaces instr, replace and trim.
-var pure = words(`
+var pure = sandbox.Words(`
 	-> ->> abs acos acosh asin asinh atan atan2 atanh avg ceil ceiling char coalesce concat concat_ws cos cosh count cume_dist current_date
 	current_time current_timestamp date datetime degrees dense_rank exp first_value floor format glob group_concat hex if ifnull iif instr json
 	json_array json_array_insert json_array_length json_error_position json_extract json_group_array json_group_object json_insert json_object
@@ -142,16 +141,4 @@ var pure = words(`
 `)
 
 // pureTables are the table functions that meet the same conditions.
-var pureTables = words("json_each json_tree")
-
-// words returns a set that is built on the first use, so that the start does not
-// wait for it.
-func words(text string) func() map[string]bool {
-	return sync.OnceValue(func() map[string]bool {
-		set := map[string]bool{}
-		for w := range strings.FieldsSeq(text) {
-			set[w] = true
-		}
-		return set
-	})
-}
+var pureTables = sandbox.Words("json_each json_tree")
