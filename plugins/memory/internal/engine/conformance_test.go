@@ -8,18 +8,6 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/storetest"
 )
 
-func TestQueryEngineConformance(t *testing.T) {
-	each(t, func(t *testing.T, driver engine.Driver) {
-		var opened storetest.Opened[*engine.Engine]
-		var dirs storetest.Dirs
-		storetest.QueryEngine(t, func(t *testing.T) store.QueryEngine {
-			return opened.Again(t, func() (*engine.Engine, error) {
-				return engine.Open(t.Context(), engine.Options{Dir: dirs.Of(t), Driver: driver})
-			})
-		})
-	})
-}
-
 func TestTheGuideSaysHowTheDialectsDiffer(t *testing.T) {
 	each(t, func(t *testing.T, driver engine.Driver) {
 		e := open(t, driver, t.TempDir())

@@ -1,4 +1,4 @@
-package storetest
+package engine_test
 
 import (
 	"context"
@@ -10,23 +10,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	tea "github.com/the-edge-agent/tea/sdk"
 
+	"github.com/the-edge-agent/tea/plugins/memory/internal/engine"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// QueryEngine runs the suite of [store.QueryEngine]. The first call of open in a
-// test returns an empty database with the tables of package schema; each later
-// call reopens the same database.
-func QueryEngine(t *testing.T, open func(t *testing.T) store.QueryEngine) {
-	t.Helper()
-	start := func(t *testing.T) *database {
-		t.Helper()
-		e := &database{open: open}
-		e.reopen(t)
-		return e
-	}
-	run(t, start, map[string]func(t *testing.T, e *database){
+func TestQueryEngine(t *testing.T) {
+	for name, test := range map[string]func(t *testing.T, e *database){
 		"values":           queryValues,
 		"identity":         queryIdentity,
 		"errors":           queryErrors,
@@ -41,28 +33,59 @@ func QueryEngine(t *testing.T, open func(t *testing.T) store.QueryEngine) {
 		"canceled":         queryCanceled,
 		"canceled waiting": queryCanceledWaiting,
 		"closed":           queryClosed,
-	})
+	} {
+		t.Run(name, func(t *testing.T) {
+			each(t, func(t *testing.T, driver engine.Driver) {
+				e := &database{options: engine.Options{Dir: t.TempDir(), Driver: driver}}
+				e.reopen(t)
+				t.Cleanup(func() {
+					if err := e.Close(); err != nil {
+						t.Error(err)
+					}
+				})
+				test(t, e)
+			})
+		})
+	}
 }
 
-// database is a backend. Its tests use the table of documents.
+// database is an engine. Its tests use the table of documents.
 type database struct {
-	store.QueryEngine
-	open func(t *testing.T) store.QueryEngine
+	*engine.Engine
+	options engine.Options
 }
 
+// reopen opens the database, and closes it before if it is open.
 func (e *database) reopen(t *testing.T) {
 	t.Helper()
-	e.QueryEngine = e.open(t)
+	if e.Engine != nil {
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e.Engine = must(engine.Open(t.Context(), e.options))(t)
 }
 
-const insertDocument = "INSERT INTO documents VALUES (?, ?, ?, ?, ?)"
+func want[T any](t *testing.T, what string, got, want T) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
 
-func addDocument(ctx context.Context, e store.QueryEngine, id string) error {
-	return e.Write(ctx, func(ctx context.Context, tx store.Tx) error { return addIn(ctx, tx, id) })
+// must returns a function that returns v, or ends the test with err.
+func must[T any](v T, err error) func(t *testing.T) T {
+	return func(t *testing.T) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
 }
 
 func addIn(ctx context.Context, tx store.Tx, id string) error {
-	n, err := tx.Exec(ctx, insertDocument, "k", id, "{}", 1, 1)
+	n, err := tx.Exec(ctx, insert, "k", id, "{}", 1, 1)
 	if err == nil && n != 1 {
 		err = fmt.Errorf("%d rows were added", n)
 	}
@@ -72,7 +95,7 @@ func addIn(ctx context.Context, tx store.Tx, id string) error {
 func (e *database) add(t *testing.T, ids ...string) {
 	t.Helper()
 	for _, id := range ids {
-		if err := addDocument(t.Context(), e, id); err != nil {
+		if err := add(t.Context(), e.Engine, id); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -108,7 +131,7 @@ func queryValues(t *testing.T, e *database) {
 		version, seq int64
 	}{{"a", "Grüße \x00 '\" \\ 😀\n", 1<<63 - 1, -1 << 63}, {"A", "", 0, 0}, {"日本 ", strings.Repeat("x", 3<<20), 1, 2}} {
 		err := e.Write(t.Context(), func(ctx context.Context, tx store.Tx) error {
-			_, err := tx.Exec(ctx, insertDocument, "k", test.id, test.body, test.version, test.seq)
+			_, err := tx.Exec(ctx, insert, "k", test.id, test.body, test.version, test.seq)
 			return err
 		})
 		if err != nil {
@@ -141,16 +164,16 @@ func queryIdentity(t *testing.T, e *database) {
 
 func queryErrors(t *testing.T, e *database) {
 	_, err := e.Query(t.Context(), "SELECT nothing FROM nowhere")
-	typed(t, "a query of no table", err, tea.QueryError)
+	wantType(t, "a query of no table", err, tea.QueryError)
 	for what, query := range map[string]string{"a table that is not there": "INSERT INTO nowhere VALUES (1)", "no SQL": "EVERYTHING AND MORE"} {
 		err = e.Write(t.Context(), func(ctx context.Context, tx store.Tx) error {
 			_, err := tx.Exec(ctx, query)
 			return err
 		})
-		typed(t, what, err, tea.QueryError)
+		wantType(t, what, err, tea.QueryError)
 	}
 	e.add(t, "a")
-	typed(t, "a key that is there", addDocument(t.Context(), e, "a"), tea.QueryError)
+	wantType(t, "a key that is there", add(t.Context(), e.Engine, "a"), tea.QueryError)
 	own := errors.New("the caller's own")
 	typedOwn := tea.Errorf(tea.NotFound, "typed")
 	for _, wanted := range []error{own, typedOwn, store.ErrConflict, store.ErrNotFound} {
@@ -168,7 +191,7 @@ func queryErrors(t *testing.T, e *database) {
 	want(t, "a panic is an error", err != nil, true)
 	want(t, "documents", e.ids(t), "a")
 	for range 10 { // none of these makes the database unusable
-		typed(t, "again", addDocument(t.Context(), e, "a"), tea.QueryError)
+		wantType(t, "again", add(t.Context(), e.Engine, "a"), tea.QueryError)
 	}
 	e.add(t, "d")
 }
@@ -183,7 +206,7 @@ func queryAllOrNone(t *testing.T, e *database) {
 		}
 		return nil
 	})
-	typed(t, "the last one", err, tea.QueryError)
+	wantType(t, "the last one", err, tea.QueryError)
 	for range 2 {
 		want(t, "documents", e.ids(t), "a")
 		e.reopen(t)
@@ -221,7 +244,7 @@ func queryAppend(t *testing.T, e *database) {
 	want(t, "the error", bulk(rows), nil)
 	want(t, "of none", bulk(nil), nil)
 	twice := bulk([][]any{{"k", "new", "{}", int64(1), int64(1)}, rows[7]})
-	typed(t, "a key that is there", twice, tea.QueryError)
+	wantType(t, "a key that is there", twice, tea.QueryError)
 	for range 2 {
 		ids := strings.Fields(e.ids(t))
 		if len(ids) != 3000 || ids[2999] != "2999" {
@@ -283,7 +306,7 @@ func queryRows(t *testing.T, e *database) {
 		t.Fatal(err)
 	}
 	written := make(chan error, 1)
-	go func() { written <- addDocument(context.WithoutCancel(t.Context()), e, "d") }()
+	go func() { written <- add(context.WithoutCancel(t.Context()), e.Engine, "d") }()
 	want(t, "a write meanwhile", <-written, nil)
 	want(t, "the other rows", len(scanTexts(t, reading)), 2)
 	want(t, "documents", e.ids(t), "a b c d")

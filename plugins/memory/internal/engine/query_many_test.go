@@ -1,4 +1,4 @@
-package storetest
+package engine_test
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 
 	tea "github.com/the-edge-agent/tea/sdk"
 
+	"github.com/the-edge-agent/tea/plugins/memory/internal/engine"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
@@ -56,7 +57,7 @@ func queryConcurrent(t *testing.T, e *database) {
 		group.Go(func() {
 			for i := range each {
 				id := fmt.Sprintf("%d-%d", g, i)
-				if err := addDocument(t.Context(), e, id); err != nil {
+				if err := add(t.Context(), e.Engine, id); err != nil {
 					t.Error(err)
 				}
 				rows, err := e.Query(t.Context(), "SELECT id FROM documents WHERE kind = ? AND id = ?", "k", id)
@@ -75,7 +76,7 @@ func queryConcurrent(t *testing.T, e *database) {
 	}
 }
 
-func queryCalls(e store.QueryEngine) map[string]func(ctx context.Context) error {
+func queryCalls(e *engine.Engine) map[string]func(ctx context.Context) error {
 	return map[string]func(ctx context.Context) error{
 		"Identity": func(ctx context.Context) error { _, err := e.Identity(ctx); return err },
 		"Query": func(ctx context.Context) error {
@@ -85,7 +86,7 @@ func queryCalls(e store.QueryEngine) map[string]func(ctx context.Context) error 
 			}
 			return err
 		},
-		"Write": func(ctx context.Context) error { return addDocument(ctx, e, "never") },
+		"Write": func(ctx context.Context) error { return add(ctx, e, "never") },
 		"Select": func(ctx context.Context) error {
 			_, err := e.Select(ctx, "SELECT id FROM documents", store.Sandbox{Tables: []string{"documents"}, MaxRows: 1, MaxBytes: 100})
 			return err
@@ -97,7 +98,7 @@ func queryCanceled(t *testing.T, e *database) {
 	e.add(t, "a")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	for name, call := range queryCalls(e.QueryEngine) {
+	for name, call := range queryCalls(e.Engine) {
 		if err := call(ctx); !errors.Is(err, context.Canceled) && name != "Identity" {
 			t.Errorf("%s gives %v", name, err)
 		}
@@ -119,7 +120,7 @@ func queryCanceledWaiting(t *testing.T, e *database) {
 	}()
 	<-began
 	ctx, cancel := context.WithCancel(t.Context())
-	go func() { waiting <- addDocument(ctx, e, "never") }()
+	go func() { waiting <- add(ctx, e.Engine, "never") }()
 	cancel()
 	want(t, "the one that waits is canceled", errors.Is(<-waiting, context.Canceled), true)
 	close(end)
@@ -129,10 +130,10 @@ func queryCanceledWaiting(t *testing.T, e *database) {
 
 func queryClosed(t *testing.T, e *database) {
 	e.add(t, "a")
-	before := e.QueryEngine
+	before := e.Engine
 	e.reopen(t)
 	for name, call := range queryCalls(before) {
-		typed(t, name+" after Close", call(t.Context()), tea.ConnectionError)
+		wantType(t, name+" after Close", call(t.Context()), tea.ConnectionError)
 	}
 	want(t, "a second Close", before.Close(), nil)
 	want(t, "documents", e.ids(t), "a")
