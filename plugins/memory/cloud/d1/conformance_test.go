@@ -13,14 +13,14 @@ import (
 
 // databases has a database for each test.
 type databases struct {
-	server *servertest.D1
+	server *server
 	mu     sync.Mutex
 	byTest map[string]string
 }
 
 func newDatabases(t testing.TB, n int) *databases {
 	t.Helper()
-	return &databases{server: servertest.StartD1(t, n), byTest: map[string]string{}}
+	return &databases{server: startServer(t, n), byTest: map[string]string{}}
 }
 
 func (d *databases) url(t testing.TB) string {
@@ -28,7 +28,7 @@ func (d *databases) url(t testing.TB) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.byTest[t.Name()] == "" {
-		d.byTest[t.Name()] = d.server.Create(t)
+		d.byTest[t.Name()] = d.server.create(t)
 	}
 	return d.byTest[t.Name()]
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/the-edge-agent/tea/plugins/memory"
 	"github.com/the-edge-agent/tea/plugins/memory/cloud/firestore"
-	"github.com/the-edge-agent/tea/plugins/memory/cloud/internal/servertest"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/teatest"
 )
@@ -46,7 +45,7 @@ func device(t *testing.T, settings map[string]any) func(action string, params ma
 // What one device stores, another one finds, by all actions.
 func TestDevicesShareAMemory(t *testing.T) {
 	t.Parallel()
-	server := servertest.StartFirestore(t)
+	server := firestore.StartServer(t)
 	t.Cleanup(server.Stop)
 	url, blobs := server.Create(), t.TempDir()
 	settings := func() map[string]any {

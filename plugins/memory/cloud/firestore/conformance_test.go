@@ -18,18 +18,20 @@ import (
 // emulator is that of all tests.
 var emulator struct {
 	sync.Mutex
-	server *servertest.Firestore
+	server *Server
 }
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	emulator.server.Stop()
+	if emulator.server != nil {
+		emulator.server.Stop()
+	}
 	os.Exit(code)
 }
 
 // databases has a database for each test.
 type databases struct {
-	server *servertest.Firestore
+	server *Server
 	mu     sync.Mutex
 	byTest map[string]string
 }
@@ -39,7 +41,7 @@ func newDatabases(t testing.TB) *databases {
 	emulator.Lock()
 	defer emulator.Unlock()
 	if emulator.server == nil {
-		emulator.server = servertest.StartFirestore(t)
+		emulator.server = StartServer(t)
 	}
 	return &databases{server: emulator.server, byTest: map[string]string{}}
 }

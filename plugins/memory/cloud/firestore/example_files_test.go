@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/the-edge-agent/tea/plugins/memory/cloud/internal/servertest"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
@@ -24,7 +23,7 @@ func TestRulesOfTheExample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := servertest.StartFirestore(t, "--rules="+rules)
+	server := StartServer(t, "--rules="+rules)
 	t.Cleanup(server.Stop)
 	url := server.Create()
 	stores := openAt(t, server.Address, config(url), func(h *http.Client) *http.Client { return h })

@@ -13,14 +13,14 @@ import (
 
 // databases has a database for each test.
 type databases struct {
-	server *servertest.LibSQL
+	server *server
 	mu     sync.Mutex
 	byTest map[string]string
 }
 
 func newDatabases(t testing.TB) *databases {
 	t.Helper()
-	return &databases{server: servertest.StartLibSQL(t, t.TempDir()), byTest: map[string]string{}}
+	return &databases{server: startServer(t, t.TempDir()), byTest: map[string]string{}}
 }
 
 func (d *databases) name(t testing.TB) string {
@@ -28,7 +28,7 @@ func (d *databases) name(t testing.TB) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.byTest[t.Name()] == "" {
-		d.byTest[t.Name()] = d.server.Create(t)
+		d.byTest[t.Name()] = d.server.createNext(t)
 	}
 	return d.byTest[t.Name()]
 }
@@ -45,8 +45,8 @@ func (d *databases) open(t testing.TB, now func() time.Time) *store.Stores {
 
 func (d *databases) openWith(t testing.TB, now func() time.Time, trips *servertest.Trips) *store.Stores {
 	t.Helper()
-	trips.Around = d.server.Around(d.name(t)) //nolint:bodyclose // no response yet
-	c := config("http://" + d.server.Address)
+	trips.Around = d.server.around(d.name(t)) //nolint:bodyclose // no response yet
+	c := config("http://" + d.server.address)
 	if now != nil {
 		c.Now = now
 	}

@@ -45,8 +45,8 @@ func TestADatabaseOfTheFirstVersion(t *testing.T) {
 		return d.openWith(t, time.Now, trips)
 	}, func(t *testing.T, statements ...string) {
 		t.Helper()
-		trips := &servertest.Trips{Around: d.server.Around(d.name(t))} //nolint:bodyclose // no response yet
-		c := newClient("http://"+d.server.Address, "", time.Minute, trips.Wrap(&http.Client{Transport: http.DefaultTransport}))
+		trips := &servertest.Trips{Around: d.server.around(d.name(t))} //nolint:bodyclose // no response yet
+		c := newClient("http://"+d.server.address, "", time.Minute, trips.Wrap(&http.Client{Transport: http.DefaultTransport}))
 		remotetest.Run(t, c, statements...)
 	})
 }
@@ -55,8 +55,8 @@ func TestRowsWithOlderStemsAreFoundAsBefore(t *testing.T) {
 	t.Parallel()
 	d := newDatabases(t)
 	remotetest.OlderStems(t, d.openWith(t, time.Now, &servertest.Trips{}), func() {
-		trips := &servertest.Trips{Around: d.server.Around(d.name(t))} //nolint:bodyclose // no response yet
-		c := newClient("http://"+d.server.Address, "", time.Minute, trips.Wrap(&http.Client{Transport: http.DefaultTransport}))
+		trips := &servertest.Trips{Around: d.server.around(d.name(t))} //nolint:bodyclose // no response yet
+		c := newClient("http://"+d.server.address, "", time.Minute, trips.Wrap(&http.Client{Transport: http.DefaultTransport}))
 		remotetest.Run(t, c, remotetest.OlderStemsSQL)
 	})
 }
@@ -68,7 +68,7 @@ func TestSync(t *testing.T) {
 
 func remote(t *testing.T) syncsuite.Remote {
 	t.Helper()
-	return syncsuite.Remote{Settings: map[string]any{"engine": "libsql", "url": servertest.StartLibSQL(t, t.TempDir()).Default(t)}, Option: Option()}
+	return syncsuite.Remote{Settings: map[string]any{"engine": "libsql", "url": startServer(t, t.TempDir()).defaultURL(t)}, Option: Option()}
 }
 
 func TestSyncChild(t *testing.T) { syncsuite.Child(t, Option()) }
@@ -80,16 +80,16 @@ func TestSyncIsKilled(t *testing.T) {
 
 func TestSyncThroughFaults(t *testing.T) {
 	t.Parallel()
-	server := servertest.StartLibSQL(t, t.TempDir())
-	direct := syncsuite.Remote{Settings: map[string]any{"engine": "libsql", "url": server.Default(t)}, Option: Option()}
-	proxy := servertest.StartToxiproxy(t).Proxy(t, server.Address)
+	server := startServer(t, t.TempDir())
+	direct := syncsuite.Remote{Settings: map[string]any{"engine": "libsql", "url": server.defaultURL(t)}, Option: Option()}
+	proxy := servertest.StartToxiproxy(t).Proxy(t, server.address)
 	syncsuite.Faults(t, direct, proxy, syncsuite.Remote{Settings: map[string]any{"engine": "libsql", "url": "http://" + proxy.Address}, Option: Option()})
 }
 
 func TestSyncWithAnOlderCopy(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	server := servertest.StartLibSQL(t, dir)
-	r := syncsuite.Remote{Settings: map[string]any{"engine": "libsql", "url": server.Default(t)}, Option: Option()}
-	syncsuite.Restored(t, r, syncsuite.FolderCopies(t, dir, server.Stop, func() { server.Start(t) }))
+	server := startServer(t, dir)
+	r := syncsuite.Remote{Settings: map[string]any{"engine": "libsql", "url": server.defaultURL(t)}, Option: Option()}
+	syncsuite.Restored(t, r, syncsuite.FolderCopies(t, dir, server.Stop, func() { server.start(t) }))
 }

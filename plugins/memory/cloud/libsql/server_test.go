@@ -55,7 +55,7 @@ func TestServerKilledUnderLoad(t *testing.T) {
 	for range kills {
 		<-reached
 		d.server.Kill()
-		d.server.Start(t)
+		d.server.start(t)
 	}
 	group.Wait()
 	stores := d.open(t, nil)

@@ -16,7 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/the-edge-agent/tea/sdk/x/childproc"
 	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
@@ -28,24 +27,16 @@ func StartToxiproxy(t testing.TB) *Toxiproxy {
 	t.Helper()
 	peertest.Long(t, "it starts a proxy")
 	program := toxiproxyProgram(t)
-	for range startTries {
-		address := freeAddress(t)
+	var address string
+	p := Start(t, "toxiproxy", func() (*exec.Cmd, []string) {
+		address = FreeAddress(t)
 		host, port, _ := strings.Cut(address, ":")
 		cmd := exec.CommandContext(context.WithoutCancel(t.Context()), program, "-host", host, "-port", port)
 		cmd.Env = append(os.Environ(), "LOG_LEVEL=error")
-		childproc.EndWithParent(cmd)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		ended := make(chan struct{})
-		go func() { defer close(ended); _ = cmd.Wait() }() // it is killed
-		if answers(ended, address) {
-			t.Cleanup(func() { _ = cmd.Process.Kill(); <-ended })
-			return &Toxiproxy{api: "http://" + address}
-		}
-	}
-	t.Fatal("toxiproxy does not start")
-	return nil
+		return cmd, []string{address}
+	})
+	t.Cleanup(p.Stop)
+	return &Toxiproxy{api: "http://" + address}
 }
 
 // toxiproxyProgram returns the path of the proxy. If it was not built, the test is skipped, except in CI, where it

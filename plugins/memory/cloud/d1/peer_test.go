@@ -1,4 +1,4 @@
-package servertest
+package d1
 
 import (
 	"bufio"
@@ -11,20 +11,21 @@ import (
 	"testing"
 	"time"
 
+	"github.com/the-edge-agent/tea/plugins/memory/cloud/internal/servertest"
 	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
-// D1 is a running server of Cloudflare D1.
-type D1 struct {
+// server is a running server of Cloudflare D1.
+type server struct {
 	base string
 	next atomic.Int64
 	n    int64
 }
 
-// StartD1 starts a server with n databases. The test ends it.
-func StartD1(t testing.TB, n int) *D1 {
+// startServer starts a server with n databases. The test ends it.
+func startServer(t testing.TB, n int) *server {
 	t.Helper()
-	dir := peertest.Dir(t, root, "d1")
+	dir := peertest.Dir(t, servertest.Root, "d1")
 	ctx, end := context.WithCancel(context.WithoutCancel(t.Context()))
 	cmd := exec.CommandContext(ctx, "node", filepath.Join(dir, "serve.mjs"), filepath.Join(dir, "node_modules"), strconv.Itoa(n))
 	cmd.Dir = t.TempDir()
@@ -49,11 +50,11 @@ func StartD1(t testing.TB, n int) *D1 {
 	if err != nil {
 		t.Fatalf("start the D1 server: %v", err)
 	}
-	return &D1{base: strings.TrimSuffix(strings.TrimSpace(line), "/") + "/cdn-cgi/explorer/api/d1/database/", n: int64(n)}
+	return &server{base: strings.TrimSuffix(strings.TrimSpace(line), "/") + "/cdn-cgi/explorer/api/d1/database/", n: int64(n)}
 }
 
-// Create returns the URL of an unused database.
-func (s *D1) Create(t testing.TB) string {
+// create returns the URL of an unused database.
+func (s *server) create(t testing.TB) string {
 	t.Helper()
 	n := s.next.Add(1)
 	if n > s.n {
