@@ -11,11 +11,9 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/filter"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/content"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/documents"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
-
-// pageSize is the number of documents that are read at a time.
-const pageSize = 500
 
 // Stat describes the file at a path, or returns an error that wraps
 // store.ErrNotFound. A file of a session is found by its active path and by its
@@ -143,15 +141,14 @@ func (f *Files) each(ctx context.Context, q Query, k kind) iter.Seq2[File, error
 		if q.After != "" {
 			after = q.Within + q.After
 		}
-		for {
-			page, err := f.o.Documents.Query(ctx, below(k.name, prefix, after, pageSize))
-			if err != nil {
-				yield(File{}, err)
-				return
-			}
-			skipped := false
-			for _, d := range page {
-				if after = d.ID; !withArchive && strings.HasPrefix(d.ID, archive) {
+		for skipped := true; skipped; {
+			skipped = false
+			for d, err := range f.below(ctx, k.name, prefix, after) {
+				if err != nil {
+					yield(File{}, err)
+					return
+				}
+				if !withArchive && strings.HasPrefix(d.ID, archive) {
 					after, skipped = archive+"\U0010FFFF", true // skip the archived files
 					break
 				}
@@ -176,9 +173,6 @@ func (f *Files) each(ctx context.Context, q Query, k kind) iter.Seq2[File, error
 					return
 				}
 			}
-			if len(page) < pageSize && !skipped {
-				return
-			}
 		}
 	}
 }
@@ -198,14 +192,11 @@ func (f *Files) List(ctx context.Context, q Query, limit int) (files []File, nex
 	return files, "", nil
 }
 
-// below returns the query for the next files whose paths begin with prefix.
-func below(kind, prefix, after string, limit int) store.DocumentQuery {
-	q := store.DocumentQuery{Kind: kind, OrderBy: "id", Limit: limit}
+// below returns the files whose paths begin with prefix, after a path.
+func (f *Files) below(ctx context.Context, kind, prefix, after string) iter.Seq2[store.Document, error] {
+	q := store.DocumentQuery{Kind: kind}
 	if prefix != "" {
-		q.Where = append(q.Where, store.Condition{Field: "id", Op: store.Prefix, Value: prefix})
+		q.Where = []store.Condition{{Field: "id", Op: store.Prefix, Value: prefix}}
 	}
-	if after != "" {
-		q.Where = append(q.Where, store.Condition{Field: "id", Op: store.Gt, Value: after})
-	}
-	return q
+	return documents.All(ctx, f.o.Documents, q, after)
 }

@@ -192,25 +192,18 @@ func (f *Files) Moves(ctx context.Context, from, to string) (changes []store.Cha
 }
 
 func (f *Files) moves(ctx context.Context, kind, from, to string, renamed func(store.Document, string) (json.RawMessage, error)) (changes []store.Change, err error) {
-	after := ""
-	for {
-		page, err := f.o.Documents.Query(ctx, below(kind, from, after, pageSize))
+	for d, err := range f.below(ctx, kind, from, "") {
 		if err != nil {
 			return nil, err
 		}
-		for _, d := range page {
-			after = d.ID
-			path := to + strings.TrimPrefix(d.ID, from)
-			body, err := renamed(d, path)
-			if err != nil {
-				return nil, err
-			}
-			changes = append(changes, store.Change{Kind: kind, ID: path, Body: body, If: store.New}, store.Change{Kind: kind, ID: d.ID, If: d.Version})
+		path := to + strings.TrimPrefix(d.ID, from)
+		body, err := renamed(d, path)
+		if err != nil {
+			return nil, err
 		}
-		if len(page) < pageSize {
-			return changes, nil
-		}
+		changes = append(changes, store.Change{Kind: kind, ID: path, Body: body, If: store.New}, store.Change{Kind: kind, ID: d.ID, If: d.Version})
 	}
+	return changes, nil
 }
 
 // Content opens the content with the hash in file, even if the file has changed since. The caller must close it. The

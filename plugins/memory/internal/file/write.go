@@ -15,6 +15,7 @@ import (
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/content"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/documents"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
@@ -145,26 +146,18 @@ func (f *Files) Sweep(ctx context.Context) error {
 			wanted[i] = hash
 		}
 		named := map[string]bool{}
-		after := ""
-		for {
-			page, err := f.o.Documents.Query(ctx, store.DocumentQuery{
-				Kind: Kind, OrderBy: "id", Limit: pageSize,
-				Where: []store.Condition{{Field: "id", Op: store.Gt, Value: after}, {Field: "hash", Op: store.In, Value: wanted}},
-			})
+		q := store.DocumentQuery{Kind: Kind, Where: []store.Condition{{Field: "hash", Op: store.In, Value: wanted}}}
+		for d, err := range documents.All(ctx, f.o.Documents, q, "") {
 			if err != nil {
 				return nil, err
 			}
-			for _, d := range page {
-				file, err := decode(d)
-				if err != nil {
-					return nil, err
-				}
-				after, named[file.Hash] = d.ID, true
+			file, err := decode(d)
+			if err != nil {
+				return nil, err
 			}
-			if len(page) < pageSize {
-				return named, nil
-			}
+			named[file.Hash] = true
 		}
+		return named, nil
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"io"
 	"log/slog"
 	"path"
+	"slices"
 	"strings"
 
 	tea "github.com/the-edge-agent/tea/sdk"
@@ -17,14 +18,13 @@ import (
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/content"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/documents"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
 const (
 	// prefix begins the names of the blobs.
 	prefix = "cloud/"
-	// pageSize is the number of documents that are read at a time.
-	pageSize = 500
 	// maxTries bounds the repetitions of a change after conflicts.
 	maxTries = 100
 )
@@ -258,37 +258,29 @@ type Query struct {
 // Find returns records in the order of their paths. next is the path for
 // Query.After of the next page, "" at the end. Damaged records are left out.
 func (m *Manifest) Find(ctx context.Context, q Query) (found []Record, next string, err error) {
+	query := store.DocumentQuery{Kind: Kind, Where: slices.Clone(q.Where)}
+	if q.Prefix != "" {
+		query.Where = append(query.Where, store.Condition{Field: "id", Op: store.Prefix, Value: q.Prefix})
+	}
 	after := q.After
-	for {
-		query := store.DocumentQuery{Kind: Kind, OrderBy: "id", Limit: pageSize, Where: append([]store.Condition{}, q.Where...)}
-		if q.Prefix != "" {
-			query.Where = append(query.Where, store.Condition{Field: "id", Op: store.Prefix, Value: q.Prefix})
-		}
-		if after != "" {
-			query.Where = append(query.Where, store.Condition{Field: "id", Op: store.Gt, Value: after})
-		}
-		page, err := m.Documents.Query(ctx, query)
+	for doc, err := range documents.All(ctx, m.Documents, query, q.After) {
 		if err != nil {
 			return nil, "", err
 		}
-		for _, doc := range page {
-			last := after
-			after = doc.ID
-			r, err := decode(doc)
-			if err != nil {
-				slog.WarnContext(ctx, "a damaged record was left out", "error", err)
-				continue
-			}
-			if !filter.Matches(doc.Body, q.Filter) || q.Accept != nil && !q.Accept(r) {
-				continue
-			}
-			if len(found) == q.Limit {
-				return found, last, nil
-			}
-			found = append(found, r)
+		last := after
+		after = doc.ID
+		r, err := decode(doc)
+		if err != nil {
+			slog.WarnContext(ctx, "a damaged record was left out", "error", err)
+			continue
 		}
-		if len(page) < pageSize {
-			return found, "", nil
+		if !filter.Matches(doc.Body, q.Filter) || q.Accept != nil && !q.Accept(r) {
+			continue
 		}
+		if len(found) == q.Limit {
+			return found, last, nil
+		}
+		found = append(found, r)
 	}
+	return found, "", nil
 }

@@ -21,6 +21,7 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/catalog"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/documents"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/duckdb"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/file"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/scratch"
@@ -232,13 +233,16 @@ func (w *parquetWriter) write(ctx context.Context) (err error) {
 	for path := range w.before {
 		gone[path] = true
 	}
-	if err := w.each(ctx, func(doc store.Document) error {
+	for doc, err := range documents.All(ctx, w.m.Documents, store.DocumentQuery{Kind: Kind}, "") {
+		if err != nil {
+			return err
+		}
 		delete(gone, doc.ID)
 		if err := json.NewEncoder(idsTo).Encode(map[string]string{"file_path": doc.ID}); err != nil {
 			return err
 		}
 		if doc.Seq <= w.since && w.before[doc.ID] {
-			return nil
+			continue
 		}
 		w.changed = append(w.changed, doc.ID)
 		row, err := w.row(ctx, doc)
@@ -250,36 +254,15 @@ func (w *parquetWriter) write(ctx context.Context) (err error) {
 			return err
 		}
 		w.largest = max(w.largest, int64(len(raw)))
-		_, err = rowsTo.Write(append(raw, '\n'))
-		return err
-	}); err != nil {
-		return err
+		if _, err := rowsTo.Write(append(raw, '\n')); err != nil {
+			return err
+		}
 	}
 	for path := range gone {
 		w.changed = append(w.changed, path)
 	}
 	slices.Sort(w.changed)
 	return store.SystemError(errors.Join(rowsTo.Flush(), idsTo.Flush()))
-}
-
-// each calls fn with all records, in the order of their paths.
-func (w *parquetWriter) each(ctx context.Context, fn func(store.Document) error) error {
-	query := store.DocumentQuery{Kind: Kind, OrderBy: "id", Limit: pageSize}
-	for {
-		page, err := w.m.Documents.Query(ctx, query)
-		if err != nil {
-			return err
-		}
-		for _, doc := range page {
-			if err := fn(doc); err != nil {
-				return err
-			}
-		}
-		if len(page) < pageSize {
-			return nil
-		}
-		query.Where = []store.Condition{{Field: "id", Op: store.Gt, Value: page[len(page)-1].ID}}
-	}
 }
 
 // row returns the columns of a file.
