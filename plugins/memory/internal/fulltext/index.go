@@ -252,22 +252,14 @@ func (x *Index) Put(d Document) error {
 }
 
 // Delete removes a document if it exists.
-func (x *Index) Delete(id, seq int64) error {
-	x.writer.Lock()
-	defer x.writer.Unlock()
-	if err := x.accepts(seq); err != nil {
-		return err
-	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.kill(id)
-	x.seq = seq
-	return nil
-}
+func (x *Index) Delete(id, seq int64) error { return x.change(seq, func() { x.kill(id) }) }
 
 // SetMark records a change that consists of a mark only. The owner adds one, chosen at random, to the changes of each
 // process, because change numbers alone do not show that other rows have replaced the indexed ones.
-func (x *Index) SetMark(mark, seq int64) error {
+func (x *Index) SetMark(mark, seq int64) error { return x.change(seq, func() { x.mark = mark }) }
+
+// change makes a change with a number.
+func (x *Index) change(seq int64, apply func()) error {
 	x.writer.Lock()
 	defer x.writer.Unlock()
 	if err := x.accepts(seq); err != nil {
@@ -275,7 +267,8 @@ func (x *Index) SetMark(mark, seq int64) error {
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.mark, x.seq = mark, seq
+	apply()
+	x.seq = seq
 	return nil
 }
 
