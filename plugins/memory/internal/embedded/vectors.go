@@ -11,8 +11,6 @@ import (
 	"slices"
 	"sync"
 
-	tea "github.com/the-edge-agent/tea/sdk"
-
 	"github.com/the-edge-agent/tea/plugins/memory/internal/vector"
 	internal "github.com/the-edge-agent/tea/plugins/memory/internal/vectors"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
@@ -250,8 +248,8 @@ func (x *vectors) hits(ctx context.Context, collection string, q store.VectorQue
 	if err != nil {
 		return nil, err
 	}
-	if len(q.Embedding) > 0 && !slices.ContainsFunc(q.Embedding, func(f float32) bool { return f != 0 }) {
-		return nil, tea.Errorf(tea.ValidationError, "the embedding of the query is all zeros, which are similar to nothing")
+	if err := internal.CheckQuery(q.Embedding); err != nil {
+		return nil, err
 	}
 	options := vector.SearchOptions{Exact: q.Exact}
 	if len(q.Filter) > 0 {
@@ -263,13 +261,7 @@ func (x *vectors) hits(ctx context.Context, collection string, q store.VectorQue
 		}
 	}
 	hits, err := c.index.Search(ctx, q.Embedding, q.K, options)
-	switch {
-	case errors.Is(err, vector.ErrDimension):
-		dimension, _ := x.dimension(ctx, x.engine.Query, collection)
-		return nil, internal.WrongDimension(collection, len(q.Embedding), dimension)
-	case errors.Is(err, vector.ErrNotFinite):
-		return nil, tea.Errorf(tea.ValidationError, "the embedding of the query: %w", err)
-	case errors.Is(err, vector.ErrDamaged):
+	if errors.Is(err, vector.ErrDamaged) {
 		x.mu.Lock()
 		if x.open[collection] == c {
 			x.stale[collection] = true // to read all rows again
@@ -278,7 +270,7 @@ func (x *vectors) hits(ctx context.Context, collection string, q store.VectorQue
 		c.drop(err)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("search collection %q: %w", collection, err)
+		return nil, internal.SearchError(collection, q.Embedding, c.dimension, err)
 	}
 	return hits, nil
 }

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"sync"
 
-	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/value"
 	"github.com/the-edge-agent/tea/sdk/x/filter"
 
@@ -101,8 +100,8 @@ func (c *Collections) Search(ctx context.Context, collection string, q store.Vec
 	if q.K < 1 || !vectors.Named(collection) {
 		return nil, ctx.Err()
 	}
-	if len(q.Embedding) > 0 && !slices.ContainsFunc(q.Embedding, func(f float32) bool { return f != 0 }) {
-		return nil, tea.Errorf(tea.ValidationError, "the embedding of the query is all zeros, which are similar to nothing")
+	if err := vectors.CheckQuery(q.Embedding); err != nil {
+		return nil, err
 	}
 	hits, items, err := c.nearest(ctx, collection, q)
 	if err != nil || len(hits) == 0 {
@@ -157,13 +156,8 @@ func (c *Collections) nearest(ctx context.Context, collection string, q store.Ve
 		options.Among = m.matching(q.Filter)
 	}
 	hits, err := m.index.Search(ctx, q.Embedding, q.K, options)
-	switch {
-	case errors.Is(err, vector.ErrDimension):
-		return nil, nil, vectors.WrongDimension(collection, len(q.Embedding), m.dimension)
-	case errors.Is(err, vector.ErrNotFinite):
-		return nil, nil, tea.Errorf(tea.ValidationError, "the embedding of the query: %w", err)
-	case err != nil:
-		return nil, nil, fmt.Errorf("search collection %q: %w", collection, err)
+	if err != nil {
+		return nil, nil, vectors.SearchError(collection, q.Embedding, m.dimension, err)
 	}
 	hits = slices.DeleteFunc(hits, func(hit vector.Hit) bool { return float64(hit.Similarity) < q.MinScore })
 	if m.items == nil {

@@ -3,6 +3,8 @@ package vectors
 import (
 	"encoding/binary"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"unicode/utf8"
@@ -10,6 +12,7 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/value"
 
+	"github.com/the-edge-agent/tea/plugins/memory/internal/vector"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
@@ -78,6 +81,25 @@ func Storable(ids []string) []string {
 // from its collection's.
 func WrongDimension(collection string, got, want int) error {
 	return tea.Errorf(tea.ValidationError, "collection %q holds vectors of %d numbers, not %d: use one embedding model per collection", collection, want, got)
+}
+
+// CheckQuery refuses the embedding of a query that is all zeros.
+func CheckQuery(embedding []float32) error {
+	if len(embedding) > 0 && !slices.ContainsFunc(embedding, func(f float32) bool { return f != 0 }) {
+		return tea.Errorf(tea.ValidationError, "the embedding of the query is all zeros, which are similar to nothing")
+	}
+	return nil
+}
+
+// SearchError returns the error of a search in the index of a collection with vectors of a dimension.
+func SearchError(collection string, embedding []float32, dimension int, err error) error {
+	switch {
+	case errors.Is(err, vector.ErrDimension):
+		return WrongDimension(collection, len(embedding), dimension)
+	case errors.Is(err, vector.ErrNotFinite):
+		return tea.Errorf(tea.ValidationError, "the embedding of the query: %w", err)
+	}
+	return fmt.Errorf("search collection %q: %w", collection, err)
 }
 
 // Encode returns an embedding as little-endian float32.
