@@ -106,6 +106,11 @@ type Row struct {
 	Damaged error
 }
 
+// Document returns the document of a row.
+func (r *Row) Document() Document {
+	return Document{Kind: r.Space, ID: r.Key, Body: r.Body, Version: r.Version, Seq: r.Seq}
+}
+
 // RowQuery selects rows of a feed, either by their names or by their ids.
 type RowQuery struct {
 	Feed  Feed

@@ -417,7 +417,7 @@ func (d *db) find(ctx context.Context, q store.DocumentQuery, enough int) (all [
 		s.query.Limit = min(enough+1, pageDocuments)
 	}
 	s.use = func(h *hit) (bool, error) {
-		if one := storekit.NewRow(toDocument(&h.Row)); one.Matches(q.Where) {
+		if one := storekit.NewRow(h.Document()); one.Matches(q.Where) {
 			all = append(all, one)
 		}
 		return enough < 0 || len(all) < enough, nil

@@ -3,7 +3,7 @@ package firestore
 import (
 	"context"
 	"encoding/base64"
-	"encoding/json"
+	"maps"
 	"regexp"
 	"strings"
 
@@ -204,10 +204,6 @@ func toRow(feed store.Feed, space string, one document) store.Row {
 	return r
 }
 
-func toDocument(r *store.Row) store.Document {
-	return store.Document{Kind: r.Space, ID: r.Key, Body: json.RawMessage(r.Body), Version: r.Version, Seq: r.Seq}
-}
-
 // placeInTime orders changes: by the time of the commit, then by the position in it. It is valid until 2091.
 func placeInTime(one document) int64 {
 	const epoch, places = 1_577_836_800_000_000, 1 << 12 // 2020
@@ -277,9 +273,7 @@ func (d *db) fill(ctx context.Context, rows []store.Row, heads []document, known
 		if err != nil {
 			return err
 		}
-		for name, part := range found {
-			known[name] = part
-		}
+		maps.Copy(known, found)
 		missing = missing[n:]
 	}
 	for i, head := range heads {

@@ -3,7 +3,6 @@ package embedded
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -267,7 +266,7 @@ func (d *Documents) Below(ctx context.Context, from internal.Reader, kind, folde
 	// "0" follows "/".
 	rows, err := from.Query(ctx, "SELECT "+documentColumns+" FROM documents WHERE kind = ? AND id > ? AND id < ? ORDER BY id", kind, folder+"/", folder+"0")
 	err = scanDocuments(rows, err, func(r *store.Row) {
-		found = append(found, store.Document{Kind: r.Space, ID: r.Key, Body: json.RawMessage(r.Body), Version: r.Version, Seq: r.Seq})
+		found = append(found, r.Document())
 	})
 	if err != nil {
 		return nil, fmt.Errorf("list %s below %s: %w", kind, folder, err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"path"
 	"strconv"
@@ -103,9 +104,7 @@ func (y *yamlNodes) members(into map[string]any, n *yaml.Node) error {
 				return err
 			}
 			if members, ok := v.(map[string]any); ok {
-				for name, v := range members {
-					into[name] = v
-				}
+				maps.Copy(into, members)
 			}
 		}
 	}

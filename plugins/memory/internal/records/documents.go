@@ -25,10 +25,6 @@ func documentName(kind, id string) store.RecordName {
 	return store.RecordName{Feed: store.DocumentFeed, Space: kind, Key: id}
 }
 
-func toDocument(r *store.Row) store.Document {
-	return store.Document{Kind: r.Space, ID: r.Key, Body: json.RawMessage(r.Body), Version: r.Version, Seq: r.Seq}
-}
-
 func (s *documents) Get(ctx context.Context, kind, id string) (store.Document, error) {
 	r, err := s.m.one(ctx, documentName(kind, id))
 	if err == nil && r == nil {
@@ -37,7 +33,7 @@ func (s *documents) Get(ctx context.Context, kind, id string) (store.Document, e
 	if err != nil {
 		return store.Document{}, fmt.Errorf("read %s %s: %w", kind, id, err)
 	}
-	return toDocument(r), r.Damaged
+	return r.Document(), r.Damaged
 }
 
 // Apply does changes. Several changes of one document are merged.
@@ -139,7 +135,7 @@ func (s *documents) Query(ctx context.Context, q store.DocumentQuery) ([]store.D
 	}
 	found := make([]store.Document, len(rows))
 	for i := range rows {
-		found[i] = toDocument(&rows[i])
+		found[i] = rows[i].Document()
 	}
 	return found, nil
 }
@@ -181,7 +177,7 @@ func (s selector) count(ctx context.Context, q store.DocumentQuery) (n int, err 
 
 func (s selector) all(ctx context.Context, kind string) (all []store.Document, err error) {
 	err = s.m.each(ctx, store.RowRange{Feed: store.DocumentFeed, Space: kind}, func(r *store.Row) (bool, error) {
-		all = append(all, toDocument(r))
+		all = append(all, r.Document())
 		return true, r.Damaged
 	})
 	if err != nil {

@@ -311,5 +311,5 @@ func (m *memory) toRecord(ctx context.Context, r *store.Row) (one store.Record, 
 		}
 		return internal.ToRecord(r.Space, r.Key, r.Seq, body), true, nil
 	}
-	return documentrecords.ToRecord(toDocument(r)), true, nil
+	return documentrecords.ToRecord(r.Document()), true, nil
 }
