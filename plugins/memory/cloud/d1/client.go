@@ -21,14 +21,9 @@ import (
 )
 
 // client runs statements by the REST API of a database.
-type client struct {
-	server  httpapi.Server
-	timeout time.Duration
-}
+type client struct{ remotesqlite.Client }
 
 var _ remotesqlite.Server = (*client)(nil)
-
-func (c *client) Close() error { c.server.HTTP.CloseIdleConnections(); return nil }
 
 // The messages of the API.
 type (
@@ -140,13 +135,8 @@ func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'
 
 // run sends a request and returns the result of its last statement.
 func (c *client) run(ctx context.Context, body any) (remotesqlite.Result, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	limited, cancel := httpapi.Expire(ctx, c.timeout)
-	defer cancel()
 	var result remotesqlite.Result
-	err := c.server.Do(limited, httpapi.Request{Path: "/raw", Body: body}, func(r httpapi.Reply) (err error) {
+	err := c.Post(ctx, "/raw", body, func(r httpapi.Reply) (err error) {
 		raw, err := r.ReadAll()
 		if err != nil {
 			return err
@@ -154,10 +144,7 @@ func (c *client) run(ctx context.Context, body any) (remotesqlite.Result, error)
 		result, err = decode(raw, r.Header.Get(statusHeader))
 		return err
 	})
-	if ended := ctx.Err(); ended != nil && err != nil {
-		return nil, ended
-	}
-	return result, remotesqlite.WithRemedy(err)
+	return result, err
 }
 
 func decode(raw []byte, status string) (remotesqlite.Result, error) {
@@ -264,10 +251,5 @@ func (t envelopes) CloseIdleConnections() {
 // newClient returns the client of a database.
 func newClient(base, token string, timeout time.Duration, h *http.Client) *client {
 	h.Transport = envelopes{h.Transport}
-	c := &client{timeout: timeout, server: httpapi.Server{HTTP: h, Base: base, MaxRetries: 4, MaxRetryAfter: 30 * time.Second, Header: http.Header{}}}
-	if token != "" {
-		c.server.Header.Set("Authorization", "Bearer "+token)
-		c.server.Secrets = []string{token}
-	}
-	return c
+	return &client{remotesqlite.NewClient(base, token, timeout, h)}
 }

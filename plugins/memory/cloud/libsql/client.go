@@ -15,14 +15,9 @@ import (
 )
 
 // client runs statements by the pipeline of a server.
-type client struct {
-	server  httpapi.Server
-	timeout time.Duration
-}
+type client struct{ remotesqlite.Client }
 
 var _ remotesqlite.Server = (*client)(nil)
-
-func (c *client) Close() error { c.server.HTTP.CloseIdleConnections(); return nil }
 
 // The messages of the protocol.
 type (
@@ -109,14 +104,9 @@ func (c *client) Transaction(ctx context.Context, _ string, statements ...remote
 // run runs the statements in one transaction and one request, and returns the
 // result of the last one.
 func (c *client) run(ctx context.Context, begin string, statements ...remotesqlite.Statement) (remotesqlite.Result, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	limited, cancel := httpapi.Expire(ctx, c.timeout)
-	defer cancel()
 	body := pipeline{Requests: []request{{Type: "batch", Batch: &batch{Steps: steps(begin, statements)}}, {Type: "close"}}}
 	var result remotesqlite.Result
-	err := c.server.Do(limited, httpapi.Request{Path: "/v2/pipeline", Body: body}, func(r httpapi.Reply) (err error) {
+	err := c.Post(ctx, "/v2/pipeline", body, func(r httpapi.Reply) (err error) {
 		var a answer
 		if err := r.Decode(&a, "the results of a pipeline"); err != nil {
 			return err
@@ -124,10 +114,7 @@ func (c *client) run(ctx context.Context, begin string, statements ...remotesqli
 		result, err = a.result(len(statements))
 		return err
 	})
-	if ended := ctx.Err(); ended != nil && err != nil {
-		return nil, ended
-	}
-	return result, remotesqlite.WithRemedy(err)
+	return result, err
 }
 
 // result returns the result of the last of the n statements between BEGIN and
@@ -207,11 +194,5 @@ func (f *failure) typed() error {
 
 // newClient returns the client of a server.
 func newClient(base, token string, timeout time.Duration, h *http.Client) *client {
-	c := &client{timeout: timeout, server: httpapi.Server{HTTP: h, Base: base, MaxRetries: 4, MaxRetryAfter: 30 * time.Second, Header: http.Header{}}}
-	if token != "" {
-		c.server.Header.Set("Authorization", "Bearer "+token)
-		c.server.Secrets = []string{token}
-	}
-	c.server.Secrets = append(c.server.Secrets, httpapi.SecretsOfAddress(base)...)
-	return c
+	return &client{remotesqlite.NewClient(base, token, timeout, h)}
 }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/x/httpapi"
@@ -28,8 +29,37 @@ type Server interface {
 	Close() error
 }
 
-// WithRemedy adds to an error how to fix a refused token.
-func WithRemedy(err error) error {
+// Client sends requests to a Server.
+type Client struct {
+	server  httpapi.Server
+	timeout time.Duration
+}
+
+// NewClient returns the client of the server at an address.
+func NewClient(base, token string, timeout time.Duration, h *http.Client) Client {
+	c := Client{timeout: timeout, server: httpapi.Server{HTTP: h, Base: base, MaxRetries: 4, MaxRetryAfter: 30 * time.Second, Header: http.Header{}}}
+	if token != "" {
+		c.server.Header.Set("Authorization", "Bearer "+token)
+		c.server.Secrets = []string{token}
+	}
+	c.server.Secrets = append(c.server.Secrets, httpapi.SecretsOfAddress(base)...)
+	return c
+}
+
+// Close closes the connections.
+func (c Client) Close() error { c.server.HTTP.CloseIdleConnections(); return nil }
+
+// Post sends a request and passes the reply to use. The error of a refused token says how to fix it.
+func (c Client) Post(ctx context.Context, path string, body any, use func(httpapi.Reply) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	limited, cancel := httpapi.Expire(ctx, c.timeout)
+	defer cancel()
+	err := c.server.Do(limited, httpapi.Request{Path: path, Body: body}, use)
+	if ended := ctx.Err(); ended != nil && err != nil {
+		return ended
+	}
 	if e := new(tea.Error); errors.As(err, &e) && e.Type == tea.PermissionDenied {
 		e.Message += "; check settings.memory.token: it may have expired, or lack the right to write"
 	}
