@@ -15,6 +15,7 @@ import (
 // TestScreenshots stores the pictures of the guide in the directory TEA_GUIDE_SCREENSHOTS.
 // scripts/screenshots runs it.
 func TestScreenshots(t *testing.T) {
+	t.Parallel()
 	dir := os.Getenv("TEA_GUIDE_SCREENSHOTS")
 	if dir == "" {
 		t.Skip("run scripts/screenshots")
