@@ -1,15 +1,15 @@
 #!/bin/sh
-# Installs tea from the files of a release, after it has verified their signature and
-# checksum. An installation that is interrupted or refused changes nothing.
+# Verifies the signature and the checksum of a release and installs tea from it. If that
+# fails or is interrupted, the installed version remains.
 #
 #   sh install.sh [--user | --system] [--version V] [--from DIR|URL] [--key KEY|FILE]
 #   sh install.sh --uninstall [--user | --system]
 #
 # --user       into ~/.local, without root: the default, except for root
 # --system     into /usr/local
-# --version    a version other than that of this file
-# --from       the directory or address with the files of a release; a directory needs no network
-# --key        the public key (RW...) or a file with it, for files that another key has signed
+# --version    another version than the one this script belongs to
+# --from       the directory or URL with the files of a release; a directory needs no network
+# --key        another public key (RW...), or a file with it, to verify the signature with
 # --uninstall  remove the programs; workflows, runs, memories and settings remain
 #
 # It needs minisign or OpenSSL 3, and curl or wget unless --from is a directory.
@@ -25,10 +25,10 @@ fail() {
 
 has() { command -v "$1" >/dev/null 2>&1; }
 
-# platform prints the platform in the names of the archives.
+# platform prints this machine's platform as in the names of the archives.
 platform() {
 	os=$(uname -s) arch=$(uname -m)
-	[ "$arch" != aarch64 ] || [ "$(getconf LONG_BIT 2>/dev/null)" != 32 ] || arch=armv7 # a kernel of 64 bits for programs of 32
+	[ "$arch" != aarch64 ] || [ "$(getconf LONG_BIT 2>/dev/null)" != 32 ] || arch=armv7 # a 64-bit kernel with 32-bit programs
 	case $arch in
 	x86_64 | amd64) arch=amd64 ;;
 	aarch64 | arm64) arch=arm64 ;;
@@ -62,21 +62,21 @@ signed() {
 	{ openssl dgst -blake2b512 -binary "$1" >"$new/digest" && openssl pkeyutl -help 2>&1 | grep -q -e -rawin; } 2>/dev/null ||
 		fail "the signature cannot be verified" "install minisign or OpenSSL 3"
 	{
-		printf '\060\052\060\005\006\003\053\145\160\003\041\000' # DER of a public key of Ed25519
+		printf '\060\052\060\005\006\003\053\145\160\003\041\000' # DER of an Ed25519 public key
 		echo "$key" | openssl base64 -d -A | tail -c 32
 	} >"$new/key"
 	sed -n 2p "$1.minisig" | openssl base64 -d -A | tail -c 64 >"$new/signature"
 	openssl pkeyutl -verify -pubin -keyform DER -inkey "$new/key" -rawin -in "$new/digest" -sigfile "$new/signature" >/dev/null 2>&1
 }
 
-# ours reports whether a path does not exist or is a link of this script.
+# ours reports whether a path does not exist or is a link that this script made.
 ours() {
 	[ -L "$1" ] || [ -e "$1" ] || return 0
 	case $(readlink "$1") in */lib/tea/[0-9]*) return 0 ;; esac
 	return 1
 }
 
-# shared lists the links in $prefix, besides the program's, and what they are in an archive.
+# shared lists further links in $prefix, and the files in an archive that they point to.
 shared='share/man/man1/tea.1.gz tea.1.gz
 share/bash-completion/completions/tea completions/tea.bash
 share/zsh/site-functions/_tea completions/tea.zsh
@@ -84,7 +84,7 @@ share/fish/vendor_completions.d/tea.fish completions/tea.fish'
 
 uninstall() {
 	if ! [ -L "$prefix/bin/tea" ] || ! ours "$prefix/bin/tea"; then
-		fail "$prefix/bin/tea is not an installation of this script" "--user and --system remove different ones"
+		fail "$prefix/bin/tea does not exist or was not installed by this script" "--user removes it from ~/.local, --system from /usr/local"
 	fi
 	echo "$shared" | while read -r link _; do
 		! ours "$prefix/$link" || rm -f "${prefix:?}/$link"
@@ -92,27 +92,27 @@ uninstall() {
 	rm -f "$prefix/bin/tea"
 	rm -rf "${lib:?}"/[0-9]* "$lib"/.new.*
 	rmdir "$lib" 2>/dev/null || true
-	echo "tea is removed from $prefix"
+	echo "tea was removed from $prefix"
 }
 
 install() {
-	ours "$prefix/bin/tea" || fail "$prefix/bin/tea exists, and this script has not installed it" "remove it first"
+	ours "$prefix/bin/tea" || fail "$prefix/bin/tea exists and was not installed by this script" "remove it first"
 	case $key in
 	RW*) ;;
-	?*) key=$(grep '^RW' "$key") || fail "the file of --key has no public key (RW...)" ;;
+	?*) key=$(grep '^RW' "$key") || fail "the file for --key has no public key (RW...)" ;;
 	*) fail "this file has no public key" "use the install.sh of a release, or pass --key" ;;
 	esac
 	[ -n "$from$version" ] || fail "no version is given" "pass --version or --from"
 	from=${from:-$releases/v$version}
 	mkdir -p "$lib" "$prefix/bin"
-	rm -rf "$lib"/.new.* # of an installation that was killed
+	rm -rf "$lib"/.new.* # left by an installation that was killed
 	new=$(mktemp -d "$lib/.new.XXXXXX")
 	trap 'rm -rf "$new"' EXIT
 	trap 'exit 130' HUP INT TERM
 
 	fetch checksums.txt
 	fetch checksums.txt.minisig
-	signed "$new/checksums.txt" || fail "the signature of $from/checksums.txt is not valid: the files are not from the owner of the key $key"
+	signed "$new/checksums.txt" || fail "the signature of $from/checksums.txt is not valid: the files are not signed with the key $key"
 	platform=$(platform)
 	archive=$(sed -n "s/^[0-9a-f]\{64\}  \(tea_[0-9][^/]*_$platform\.tar\.gz\)$/\1/p" "$new/checksums.txt")
 	[ -n "$archive" ] || fail "the release has no archive for $platform"
@@ -126,14 +126,14 @@ install() {
 	"$unpacked/bin/tea" version >/dev/null || fail "tea does not run on this machine ($platform)"
 
 	before=$(readlink "$prefix/bin/tea" || true)
-	dir=$found-${new##*.} # its own directory: only the link changes what is installed
+	dir=$found-${new##*.} # a new directory: the new version is installed when the link changes
 	mv "$unpacked" "$lib/$dir"
 	ln -s "../lib/tea/$dir/bin/tea" "$new/tea"
 	mv -f "$new/tea" "$prefix/bin/tea"
 	echo "$shared" | while read -r link file; do
 		! ours "$prefix/$link" || { mkdir -p "$prefix/${link%/*}" && ln -sf "$lib/$dir/share/$file" "$prefix/$link"; }
 	done
-	for old in "$lib"/[0-9]*; do # programs that run may need the version before
+	for old in "$lib"/[0-9]*; do # running programs may need the previous version
 		case ../lib/tea/${old##*/}/bin/tea in "$before" | "../lib/tea/$dir/bin/tea") ;; *) rm -rf "$old" ;; esac
 	done
 	echo "tea $found is installed: $prefix/bin/tea"

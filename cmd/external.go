@@ -86,7 +86,7 @@ func runExternal(program string, args []string) error {
 			return replaceBy(path, append([]string{os.Args[0]}, args...))
 		}
 	}
-	return pluginError(fmt.Errorf("`tea %s` needs the program %s, which is not in %s\n  hint: the archives of tea contain it, and the package tea or %s; copy it next to tea", args[0], name, strings.Join(dirs, " or "), name))
+	return pluginError(fmt.Errorf("`tea %s` needs the program %s, which is not in %s\n  hint: install the package tea or %s, or copy the program from an archive of tea next to tea", args[0], name, strings.Join(dirs, " or "), name))
 }
 
 // libraryDirs returns the directories with tea's further programs; plugins are below

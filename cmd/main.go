@@ -13,7 +13,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	_ "github.com/the-edge-agent/tea/cmd/internal/mainstack" // before what is slow to initialize
+	_ "github.com/the-edge-agent/tea/cmd/internal/mainstack" // initialized before larger packages
 	"github.com/the-edge-agent/tea/cmd/internal/report"
 	"github.com/the-edge-agent/tea/host"
 	tea "github.com/the-edge-agent/tea/sdk"

@@ -1,14 +1,13 @@
 #!/usr/bin/env bash
-# Temporal Go SDK v1.51.0 (go.temporal.io/sdk): deferred functions in a workflow run on
-# after the workflow.
+# Temporal Go SDK v1.51.0 (go.temporal.io/sdk): deferred functions of a workflow run
+# after it has ended.
 #
-# When a run ends, or the worker forgets it, the SDK ends the coroutines that still wait.
-# Their deferred functions run then, in goroutines that nothing waits for: the workflow
-# has returned, and a worker may already replay the same run with the same
-# workflow.Info, while such a function still executes. What it reads of the run through
-# workflow.GetInfo is a data race with that replay.
+# When a run ends, or the worker evicts it from its cache, the SDK ends the coroutines
+# that still wait. Their deferred functions then run in goroutines that nothing waits
+# for. The worker may already replay the run, with the same workflow.Info, so a deferred
+# function that calls workflow.GetInfo has a data race with the replay.
 #
-# A good guess: code of a workflow runs one coroutine at a time, deferred functions too.
+# A good guess: a workflow runs one coroutine at a time, deferred functions included.
 #
 # Seen on 29 November 2026:
 #   the workflow has ended, its deferred function has not

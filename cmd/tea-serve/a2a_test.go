@@ -125,7 +125,7 @@ func TestA2AQuestionIsInputRequired(t *testing.T) {
 	if stateOfTask(task) != "TASK_STATE_INPUT_REQUIRED: How many?" || task["contextId"] != context {
 		t.Fatalf("second: %v", task)
 	}
-	// The first answer again answers no other question, also after a restart.
+	// The first answer, sent again, does not answer the second question, also after a restart.
 	s.kill()
 	s = p.serve()
 	if task = s.sent("ask", a2aMessage("m3", "blue", of)); stateOfTask(task) != "TASK_STATE_INPUT_REQUIRED: How many?" {
@@ -263,7 +263,7 @@ func TestA2AStream(t *testing.T) {
 	}
 }
 
-// Version 0.3 has other names of methods, states and kinds.
+// Version 0.3 has other names for methods, states and kinds.
 func TestA2AVersion03(t *testing.T) {
 	t.Parallel()
 	s := newProject(t, map[string]string{"ask.yaml": ask}).serve()
@@ -392,7 +392,7 @@ func TestA2AStreamOfTokensAfterALostConnection(t *testing.T) {
 	}
 	s.log.await(t, "workflow offered")
 	write("1", "2")
-	// chunks reads the artifact up to a text, as a client puts its parts together.
+	// chunks joins the parts of the artifact, as a client does, until it contains a text.
 	chunks := func(next func() map[string]any, until string) {
 		t.Helper()
 		for text := ""; !strings.Contains(text, until); {

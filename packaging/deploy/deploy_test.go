@@ -1,4 +1,4 @@
-// Package deploy_test checks the files for containers against the programs.
+// Package deploy_test checks the compose file and the manifests with the programs.
 package deploy_test
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
-// mount is a place in a container.
+// mount is a volume mount of a container.
 type mount struct {
 	Name      string
 	MountPath string `yaml:"mountPath"`
@@ -82,7 +82,7 @@ func TestCommandLines(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, args := range lines {
-		check := append(slices.Clone(args), "--help") // after the flags, of which unknown ones are refused
+		check := append(slices.Clone(args), "--help") // after the flags, because an unknown flag is an error
 		if args[0] == "serve" {
 			check = append(slices.Clone(args), "--check")
 			for i, arg := range check {
@@ -123,7 +123,7 @@ func composeCommand(t *testing.T) []string {
 		}
 		for _, other := range service.DependsOn {
 			if _, ok := file.Services[other]; !ok {
-				t.Errorf("%s depends on %s, which is not there", name, other)
+				t.Errorf("%s depends on %s, which does not exist", name, other)
 			}
 		}
 		for _, secret := range service.Secrets {
@@ -157,7 +157,7 @@ func objects(t *testing.T) (all []object) {
 			t.Fatal(err)
 		}
 		if o.Kind == "" || o.Metadata.Name == "" || o.Metadata.Namespace != "tea" {
-			t.Errorf("not complete: %+v", o)
+			t.Errorf("incomplete: %+v", o)
 		}
 		for _, c := range o.Spec.Template.Spec.Containers {
 			for _, m := range c.VolumeMounts {

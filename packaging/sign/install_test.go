@@ -24,7 +24,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
-// system is a home directory, and the few programs that install.sh finds there.
+// system is a home directory, and a PATH with the few programs that install.sh needs.
 type system struct {
 	t           *testing.T
 	home, path  string
@@ -37,7 +37,7 @@ func newSystem(t *testing.T, programs ...string) *system {
 	t.Helper()
 	peertest.Long(t, "runs install.sh many times")
 	if runtime.GOOS != "linux" {
-		t.Skip("the names of the programs are those of Linux")
+		t.Skip("the list of programs is for Linux")
 	}
 	s := &system{t: t, home: t.TempDir(), path: t.TempDir()}
 	var err error
@@ -120,7 +120,7 @@ func (s *system) command(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// install installs the release of a directory or an address.
+// install installs the release from a directory or a URL.
 func (s *system) install(from string, args ...string) (string, error) {
 	out, err := s.command(append([]string{"--from", from, "--key", s.key}, args...)...).CombinedOutput()
 	return string(out), err
@@ -134,7 +134,7 @@ func (s *system) installed() string {
 	return strings.TrimSpace(string(out))
 }
 
-// files lists what is not a directory below the home directory.
+// files lists the files and links below the home directory.
 func (s *system) files() (files []string) {
 	s.t.Helper()
 	err := filepath.WalkDir(s.home, func(path string, entry fs.DirEntry, err error) error {
@@ -185,7 +185,7 @@ func TestInstall(t *testing.T) {
 			if files := s.files(); len(files) != 1 {
 				t.Errorf("left after --uninstall: %q", files)
 			}
-			if out, err := s.command("--uninstall").CombinedOutput(); err == nil || !strings.Contains(string(out), "is not an installation of this script") {
+			if out, err := s.command("--uninstall").CombinedOutput(); err == nil || !strings.Contains(string(out), "was not installed by this script") {
 				t.Errorf("%v\n%s", err, out)
 			}
 		})
@@ -209,7 +209,7 @@ func TestInstallRefuses(t *testing.T) {
 			}{
 				"archive":   {func(dir string) { s.change(dir, "tea_*.gz", func(b []byte) []byte { return append(b, 0) }) }, nil, "is wrong: the file is damaged"},
 				"torn":      {func(dir string) { s.change(dir, "tea_*.gz", func(b []byte) []byte { return b[:len(b)/2] }) }, nil, "is wrong: the file is damaged"},
-				"checksums": {func(dir string) { s.change(dir, "checksums.txt", func(b []byte) []byte { return append(b, '\n') }) }, nil, "is not valid: the files are not from the owner of the key " + s.key},
+				"checksums": {func(dir string) { s.change(dir, "checksums.txt", func(b []byte) []byte { return append(b, '\n') }) }, nil, "is not valid: the files are not signed with the key " + s.key},
 				"missing":   {func(dir string) { s.change(dir, "*.minisig", nil) }, nil, "has no checksums.txt.minisig"},
 				"empty":     {func(dir string) { s.change(dir, "*.minisig", func([]byte) []byte { return nil }) }, nil, "is not valid"},
 				"unhashed": {func(dir string) {
@@ -259,7 +259,7 @@ func (s *system) change(dir, pattern string, by func([]byte) []byte) {
 	s.write(found[0], by(data))
 }
 
-// resign signs checksums without an archive.
+// resign replaces the checksums by signed ones that list no archive.
 func (s *system) resign(dir string) {
 	sums := []byte("\n")
 	s.change(dir, "checksums.txt", func([]byte) []byte { return sums })
@@ -333,8 +333,8 @@ func TestInstallIsInterrupted(t *testing.T) {
 	}
 }
 
-// TestInstallFromHalfADownload runs the beginnings of the script, as `curl | sh` does
-// when the connection breaks.
+// TestInstallFromHalfADownload runs truncated scripts, as `curl | sh` does when the
+// connection breaks.
 func TestInstallFromHalfADownload(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, "openssl")

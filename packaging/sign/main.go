@@ -1,9 +1,10 @@
-// Command sign signs a file of a release, and writes FILE.minisig.
+// Command sign signs a file of a release and writes the signature to FILE.minisig.
 //
 //	go run ./packaging/sign KEY FILE COMMENT
 //
-// KEY is the file of a secret key, as `tea plugin keygen` and minisign write it, which
-// TEA_KEY_PASSWORD decrypts. COMMENT is the trusted comment.
+// KEY is a file with a secret key, as `tea plugin keygen` and minisign write it.
+// TEA_KEY_PASSWORD is its password, if it has one. COMMENT is the trusted comment of the
+// signature.
 package main
 
 import (

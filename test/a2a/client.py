@@ -1,6 +1,6 @@
 """Talks to an agent with the A2A SDK: `client.py URL VERSION TOKEN`.
 
-Prints what a user of the SDK sees, a line each.
+Prints what a user of the SDK sees, one line for each result.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
 import type { Run } from "./index.js"
 
-// Messages about a file begin with FILE:LINE:COLUMN or FILE:LINE, and have a line with the hint.
+// Messages about a file begin with FILE:LINE:COLUMN or FILE:LINE; a later line can have a hint.
 const position = /^((?:[A-Za-z]:)?[^:\n]+:\d+(?::\d+)?): /
 const hint = /^ *hint: (.+)$/m
 
@@ -9,13 +9,12 @@ const types: Record<number, string> = {
 	422: "validation_error", 429: "rate_limited", 503: "unavailable", 507: "resource_exhausted",
 }
 
-/** Returns the position with which a message begins. */
+/** Returns the position at the beginning of a message. */
 export const positionIn = (message: string): string | undefined => position.exec(message)?.[1]
 
 /**
- * The base class of this package's errors. type is what a program branches on. position is
- * FILE:LINE or FILE:LINE:COLUMN of a workflow, and hint says what to do; both are undefined
- * where they are unknown.
+ * The base class of this package's errors. Programs branch on type. position is FILE:LINE or
+ * FILE:LINE:COLUMN of a workflow, and hint says what to do; both are undefined if unknown.
  */
 export class TeaError extends Error {
 	readonly position: string | undefined
@@ -29,14 +28,14 @@ export class TeaError extends Error {
 	}
 }
 
-/** The server did not answer, or not as a tea server does. A request may have had its effect. */
+/** The server did not respond, or not as a tea server does. The request may have taken effect. */
 export class ConnectionFailed extends TeaError {
 	constructor(message: string, cause?: unknown) {
 		super("connection_error", message, undefined, { cause })
 	}
 }
 
-/** The server refused a request with an HTTP status. retryAfter is in seconds, 0 if it gave none. */
+/** The server refused a request with an HTTP status. retryAfter is in seconds, 0 if the server sent none. */
 export class ServerError extends TeaError {
 	constructor(readonly status: number, message: string, readonly retryAfter = 0) {
 		super(types[status] ?? "internal_error", message)

@@ -32,15 +32,15 @@ export interface Options {
 	fetch?: typeof fetch
 }
 
-/** signal ends the wait; the run goes on. AbortSignal.timeout is a limit of time. */
+/** signal ends the wait, not the run. AbortSignal.timeout sets a timeout. */
 export interface Wait { signal?: AbortSignal }
 
 export interface RunFilter {
 	workflow?: string
 	status?: Status
 	trigger?: string
-	search?: string // words of the id, the workflow, the trigger or the error
-	since?: Date // since and until bound the time of acceptance
+	search?: string // words that the id, workflow, trigger or error must contain
+	since?: Date // since and until bound the time when the run was accepted
 	until?: Date
 }
 
@@ -64,8 +64,8 @@ export class Client {
 	}
 
 	/**
-	 * Starts a run and returns its id, when the run is on the server's disk. After a ConnectionFailed
-	 * it may have started: repeat the request with the same key, which starts one run.
+	 * Starts a run and returns its id once the run is on the server's disk. If it throws
+	 * ConnectionFailed, the run may have started: repeat it with the same key, which starts one run.
 	 */
 	async start(workflow: string, input?: Values, options: { key?: string } & Wait = {}): Promise<string> {
 		const { key, ...rest } = options
@@ -85,8 +85,8 @@ export class Client {
 
 	/**
 	 * Waits until a run is done or asks something, and returns it with its state. It throws
-	 * RunFailed after another end, unless check is false. It survives lost connections and
-	 * restarts of the server.
+	 * RunFailed if the run ends otherwise, unless check is false. It survives lost connections
+	 * and restarts of the server.
 	 */
 	async wait(id: string, options: { check?: boolean } & Wait = {}): Promise<Run> {
 		const { check = true, ...rest } = options
@@ -106,23 +106,23 @@ export class Client {
 			} catch (error) {
 				if (!(error instanceof ConnectionFailed) || last === 0) throw error
 			}
-			if (last === before) await sleep(minPause, rest.signal) // its next event is imminent
+			if (last === before) await sleep(minPause, rest.signal) // its next event follows soon
 		}
 	}
 
 	async #position(id: string, failed: RunEvent | undefined): Promise<string | undefined> {
 		const found = positionIn(String(failed?.error ?? ""))
 		if (found || !failed) return found
-		const source = await this.source(id).catch(() => undefined) // it is lost
+		const source = await this.source(id).catch(() => undefined) // without it the position is unknown
 		const path = (failed.path ?? "").replace(/#\d+|\[\d+\]/g, "")
 		const line = source?.lines?.[path] ?? source?.lines?.[failed.node ?? ""]
 		return line ? `${source?.file}:${line}` : undefined
 	}
 
 	/**
-	 * Returns the events of a run after a number, until it ends or waits. If the connection is
-	 * lost or the server restarts, they continue after the last one. With the number of the
-	 * last event of a waiting run, they are those after its answer.
+	 * Returns the events of a run with numbers above after, until the run ends or waits. If the
+	 * connection is lost or the server restarts, it continues after the last event. If after is
+	 * the last event of a waiting run, it waits for the events that follow the answer.
 	 */
 	events(id: string, options: { after?: number } & Wait = {}): AsyncGenerator<RunEvent, void, undefined> {
 		return this.#events(id, options.after ?? 0, options, false)
@@ -159,7 +159,7 @@ export class Client {
 		}
 	}
 
-	/** Returns runs, the newest first. Pages are requested as they are needed. */
+	/** Returns runs, the newest first. It requests pages as they are needed. */
 	async *runs(filter: RunFilter = {}, options: Wait = {}): AsyncGenerator<Run, void, undefined> {
 		const { search, since, until, ...rest } = filter
 		const query: Record<string, string | undefined> = { limit: "200", ...rest, q: search, since: since && time(since), until: until && time(until) }
@@ -174,11 +174,11 @@ export class Client {
 	async questions(): Promise<RunQuestion[]> { return (await this.request<Schemas["QuestionList"]>("GET", "/v1/questions")).questions }
 	/** Answers questions of a waiting run, by the question's id, path or node; the run continues. */
 	answer(id: string, answers: Values): Promise<void> { return this.resume(id, { answers }) }
-	/** Continues a run; input is merged into its state, and migrate takes the current version of the workflow. */
+	/** Continues a run; input is merged into its state, and migrate uses the current version of the workflow. */
 	async resume(id: string, body: { answers?: Values; input?: Values; retry_failed?: boolean; migrate?: boolean } = {}): Promise<void> {
 		await this.request("POST", runPath(id, "resume"), { body })
 	}
-	/** Runs the failed parts of a run again, also of a parked one. */
+	/** Runs the failed parts of a failed or parked run again. */
 	async retry(id: string): Promise<void> { await this.request("POST", runPath(id, "retry")) }
 	/** Stops a run that is running, queued, parked or waiting. */
 	async cancel(id: string): Promise<void> { await this.request("POST", runPath(id, "cancel")) }
@@ -188,7 +188,7 @@ export class Client {
 	}
 	/** Returns the last execution of a node, by its name or path. */
 	node(id: string, at: string): Promise<RunNode> { return this.request("GET", runPath(id, "node"), { query: { at } }) }
-	/** Returns the text of the workflow with which a run began. */
+	/** Returns the text of the workflow as it was when a run began. */
 	source(id: string): Promise<Source> { return this.request("GET", runPath(id, "source")) }
 	/** Draws the workflow of a run with the statuses of its nodes, as SVG. */
 	graph(id: string): Promise<string> { return this.request("GET", runPath(id, "graph.svg")) }
@@ -197,14 +197,14 @@ export class Client {
 	/** Returns a workflow, with the schema of its input. */
 	workflow(name: string): Promise<Workflow> { return this.request("GET", `/v1/workflows/${encodeURIComponent(name)}`) }
 
-	/** Sends any request of the API and returns its answer: JSON, or text. Error statuses throw ServerError. */
+	/** Sends any request of the API and returns the response: a JSON value, or text. It throws ServerError for an error status. */
 	async request<T = unknown>(method: string, path: string, options: Request = {}): Promise<T> {
 		const response = await this.#send(method, path, options)
 		try {
 			return await (isType(response, "application/json") ? response.json() : response.text()) as T
 		} catch (error) {
 			options.signal?.throwIfAborted()
-			throw new ConnectionFailed(`the answer is torn: ${reason(error)}`, error)
+			throw new ConnectionFailed(`the response is incomplete: ${reason(error)}`, error)
 		}
 	}
 
@@ -234,13 +234,13 @@ const runPath = (id: string, of?: string): string => `/v1/runs/${encodeURICompon
 const time = (date: Date): string => date.toISOString().replace(/\.\d+/, "")
 const isType = (response: Response, type: string): boolean => (response.headers.get("content-type") ?? "").startsWith(type)
 
-// The error of fetch has what happened in its cause.
+// The message of fetch's error is general; its cause says what happened.
 function reason(error: unknown): string {
 	const { message, cause } = error as Error
 	return cause instanceof Error && cause.message ? cause.message : message
 }
 
-// readEvents returns server-sent events, and undefined for each part that has arrived.
+// readEvents returns server-sent events, and undefined for each chunk that arrives.
 async function* readEvents(stream: ReadableStream<Uint8Array>): AsyncGenerator<RunEvent | undefined, void, undefined> {
 	const reader = stream.getReader(), decoder = new TextDecoder()
 	try {

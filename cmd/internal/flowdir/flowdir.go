@@ -70,8 +70,8 @@ type source struct {
 	files  []string
 	stamp  string
 	broken bool
-	// name is the name under which the workflow is offered; "" for none. workflow is its
-	// name in the file.
+	// name is the name under which the workflow is offered, "" if it is not. workflow is
+	// its name in the file.
 	name, workflow string
 	// problem is the last problem that was logged.
 	problem string
@@ -231,8 +231,8 @@ func (d *Dir) repaired() bool {
 	return false
 }
 
-// load loads a file. If it is broken, the offered version remains, unless the file has
-// another workflow now, whose name another file may have had.
+// load loads a file. If that fails, the offered version remains, unless the workflow in
+// the file now has another name.
 func (d *Dir) load(file string, src *source) {
 	src.stamp, src.broken = stampOf(src.files), true
 	wf, name, err := d.offer(file, src)
@@ -266,7 +266,8 @@ func (d *Dir) load(file string, src *source) {
 	d.log.Info("workflow offered", d.kind, name, "file", file)
 }
 
-// offer loads a file and offers its workflow, which is closed after an error.
+// offer loads a file and offers its workflow. A workflow that cannot be offered is closed
+// and returned with the error.
 func (d *Dir) offer(file string, src *source) (wf *host.Workflow, name string, err error) {
 	if wf, err = d.server.Load(file); err != nil {
 		return nil, "", err

@@ -1,15 +1,15 @@
-// Package mainstack gives the main goroutine a large stack before other packages
-// initialize. Go starts with a small one and copies it to a larger one several times. Each
-// copy reads the tables of all functions on the stack: a start of tea would have 0.9 MB
-// more of the program in memory.
+// Package mainstack grows the stack of the main goroutine before other packages are
+// initialized. Without it, Go copies the stack several times as it grows. Each copy reads
+// the tables of all functions on the stack, which brings 0.9 MB more of the program into
+// memory when tea starts.
 //
-// It imports nothing, so that it is among the first packages that initialize.
+// The package imports nothing, so that it is initialized among the first.
 package mainstack
 
 func init() { grow(false) }
 
-// grow has a frame of 40 KiB, which makes the stack 64 KiB. Only with touch does it use
-// the frame.
+// grow has a frame of 40 KiB, which makes the stack 64 KiB. It uses the frame only if touch
+// is set.
 //
 //go:noinline
 func grow(touch bool) byte {

@@ -289,7 +289,7 @@ func shorten(text string) string {
 	return text[:value.WholeRunes(text[:maxErrorText])] + "..."
 }
 
-// These are compiled on use: every plugin with a client would pay for them when it starts.
+// These are compiled on use, not at the start of every plugin with an HTTP client.
 const (
 	pageStart = `(?i)^\s*<(!doctype html|html)\b`
 	pageTitle = `(?is)<title[^>]*>(.*?)</title>`

@@ -19,15 +19,15 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// a2aCall is a request of the A2A protocol to the workflow that is the agent. A task is
-// a run, with the same id.
+// a2aCall is an A2A request to a workflow, which acts as the agent. A task is a run, with
+// the same id.
 type a2aCall struct {
 	s        *server
 	w        http.ResponseWriter
 	r        *http.Request
 	workflow string
 	form     a2aForm
-	// id is the id of the request in JSON-RPC.
+	// id is the JSON-RPC id of the request.
 	id      json.RawMessage
 	params  a2aParams
 	context string // the context id of the message
@@ -71,7 +71,7 @@ const (
 	rpcInternal       = -32603
 )
 
-// a2aError is an error with its code.
+// a2aError is an error with an A2A or JSON-RPC code.
 type a2aError struct {
 	code int
 	err  error
@@ -84,7 +84,8 @@ func a2aErrorf(code int, format string, args ...any) error {
 	return &a2aError{code, fmt.Errorf(format, args...)}
 }
 
-// a2aMethod is a method of the protocol. do returns the result, nil if it has answered.
+// a2aMethod is a method of the protocol. do returns the result, or nil if it has written
+// the response.
 type a2aMethod struct {
 	form a2aForm
 	role role
@@ -119,7 +120,7 @@ func a2aMethodOf(name string) (m a2aMethod, err error) {
 	return m, nil
 }
 
-// postA2A answers a request of the A2A protocol, in JSON-RPC.
+// postA2A serves the A2A protocol over JSON-RPC.
 func (s *server) postA2A(w http.ResponseWriter, r *http.Request) error {
 	c := &a2aCall{s: s, w: w, r: r, workflow: r.PathValue("name"), id: json.RawMessage("null")}
 	v := s.catalog.use(c.workflow)
@@ -129,7 +130,7 @@ func (s *server) postA2A(w http.ResponseWriter, r *http.Request) error {
 	v.uses.Done()
 	result, err := c.do()
 	if err == nil && result == nil {
-		return nil // the method has answered
+		return nil // the method has written the response
 	}
 	doc := map[string]any{"jsonrpc": "2.0", "id": c.id, "result": result}
 	if err != nil {
@@ -143,8 +144,8 @@ func (s *server) postA2A(w http.ResponseWriter, r *http.Request) error {
 	return reply(w, http.StatusOK, doc)
 }
 
-// a2aCodeOf returns the code of an error; 0 if the response has a status of HTTP, as for
-// a server that is stopping or a missing role.
+// a2aCodeOf returns the code of an error, or 0 for an error that is reported by an HTTP
+// status, such as a missing role.
 func a2aCodeOf(err error) int {
 	known := (*a2aError)(nil)
 	switch status := statusOf(err); {
@@ -193,7 +194,7 @@ func (c *a2aCall) do() (any, error) {
 	switch version := c.r.Header.Get("A2A-Version"); {
 	case version == "", version == "1", strings.HasPrefix(version, "1."), strings.HasPrefix(version, "0.3"):
 	default:
-		return nil, a2aErrorf(a2aNoVersion, "the version %.20q of the protocol is not supported; the server has 1.0 and 0.3", version)
+		return nil, a2aErrorf(a2aNoVersion, "A2A-Version: version %.20q is not supported; use 1.0 or 0.3", version)
 	}
 	if c.form = m.form; len(body.Params) > 0 {
 		if err := json.Unmarshal(body.Params, &c.params); err != nil {
@@ -238,8 +239,8 @@ func (c *a2aCall) outcome(a accepted) (runDoc, error) {
 	return c.describe(a.id)
 }
 
-// describe describes the run of a task. A run that a message started may have been
-// removed since.
+// describe describes the run of a task. It returns an error if the run belongs to another
+// workflow or has been removed.
 func (c *a2aCall) describe(id string) (runDoc, error) {
 	doc, err := c.s.describeRun(c.r.Context(), id, true)
 	if err == nil && doc.Workflow != c.workflow {
@@ -248,8 +249,9 @@ func (c *a2aCall) describe(id string) (runDoc, error) {
 	return doc, err
 }
 
-// accept starts a run for a message, or answers the question of its task. The number is
-// that of the last event before. A repeated message has the run of the first one.
+// accept starts a run for a message, or answers the question of its task; last is the
+// number of the last event before the answer. For a repeated message it returns the run of
+// the first one.
 func (c *a2aCall) accept() (a accepted, last int64, err error) {
 	m := c.params.Message
 	if m.MessageID == "" || len(m.MessageID) > 255 {
@@ -271,7 +273,7 @@ func (c *a2aCall) accept() (a accepted, last int64, err error) {
 	if err := c.s.access.allowed(c.r, roleRun); err != nil {
 		return a, 0, err
 	}
-	if c.context = m.ContextID; c.context == "" { // the same for a repeated message
+	if c.context = m.ContextID; c.context == "" { // a repeated message has the same context
 		sum = sha256.Sum256([]byte(m.MessageID))
 		c.context = hex.EncodeToString(sum[:16])
 	}
@@ -293,7 +295,7 @@ func (c *a2aCall) accept() (a accepted, last int64, err error) {
 	return a, 0, err
 }
 
-// read returns the text of a message, and the value of its data; nil if it has none.
+// read returns the text of a message and the value of its data part; nil without one.
 func (m a2aMessage) read() (text string, data any, err error) {
 	for i, p := range m.Parts {
 		switch {
@@ -307,7 +309,7 @@ func (m a2aMessage) read() (text string, data any, err error) {
 				return "", nil, a2aErrorf(rpcParams, "message.parts[%d].data: %w", i, err)
 			}
 		default:
-			return "", nil, a2aErrorf(a2aContentType, "message.parts[%d]: expected text, or one part with data; files are not supported", i)
+			return "", nil, a2aErrorf(a2aContentType, "message.parts[%d]: expected text or a single data part; files are not supported", i)
 		}
 	}
 	if len(m.Parts) == 0 {
@@ -316,8 +318,8 @@ func (m a2aMessage) read() (text string, data any, err error) {
 	return text, data, nil
 }
 
-// a2aInput adds to the data of a message its text as prompt and as messages, as in a chat,
-// and the id of its context.
+// a2aInput returns the input of a run: the data of a message, its text as prompt and
+// messages, as in a chat, and the id of its context.
 func a2aInput(data map[string]any, text, contextID string) map[string]any {
 	if data == nil {
 		data = map[string]any{}
@@ -344,7 +346,7 @@ func (c *a2aCall) answer(text string, data any, key, hash string) (a accepted, l
 	}
 	status := c.s.statusOf(id)
 	if status != string(flow.Waiting) {
-		return a, 0, a2aErrorf(a2aUnsupported, "the task is %s and takes no message; send one without taskId to start a task", status)
+		return a, 0, a2aErrorf(a2aUnsupported, "the task is %s and accepts no messages; send one without taskId to start another task", status)
 	}
 	pending, err := checkpoints.Pending(contents)
 	if err != nil {
@@ -383,7 +385,7 @@ func (c *a2aCall) answer(text string, data any, key, hash string) (a accepted, l
 	return a, last, err
 }
 
-// a2aAnswers returns the answers of a message by the ids of the questions.
+// a2aAnswers returns the answers in a message by the ids of the questions.
 func a2aAnswers(pending []flow.Interrupt, text string, data any) (map[string]any, error) {
 	given := map[string]any{}
 	object, _ := data.(map[string]any)
@@ -415,7 +417,7 @@ func (c *a2aCall) repeated(key, hash string) (accepted, error) {
 	b, err := c.s.led.add(true)
 	c.s.mu.Unlock()
 	if err == nil {
-		err = b.wait() // the earlier message may be in the same batch
+		err = b.wait() // the earlier message may not be on disk yet
 	}
 	return a, err
 }
@@ -448,7 +450,7 @@ func (s *server) getAgentCard(w http.ResponseWriter, r *http.Request) error {
 	name := r.PathValue("name")
 	if names := s.catalog.names(); name == "" {
 		if len(names) != 1 {
-			return &statusError{http.StatusNotFound, fmt.Errorf("the server has %d agents; the card of each is at /a2a/NAME/.well-known/agent-card.json, where NAME is one of GET /v1/workflows", len(names))}
+			return &statusError{http.StatusNotFound, fmt.Errorf("the server has %d agents; the card of each is at /a2a/NAME/.well-known/agent-card.json; GET /v1/workflows lists the names", len(names))}
 		}
 		name = names[0]
 	}

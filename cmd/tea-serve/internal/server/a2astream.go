@@ -28,8 +28,8 @@ func (c *a2aCall) stream() (any, error) {
 	return nil, c.follow(doc, last, a)
 }
 
-// subscribe streams the updates of a task from its beginning, because a part of the
-// artifact is of no use without those before.
+// subscribe streams the updates of a task from its beginning, because a client cannot use
+// a part of the artifact without the earlier parts.
 func (c *a2aCall) subscribe() (any, error) {
 	doc, err := c.describe(c.params.ID)
 	if err != nil {
@@ -67,7 +67,7 @@ func (c *a2aCall) follow(doc runDoc, last int64, a accepted) error {
 	}
 	doc, err := c.outcome(a)
 	if err != nil {
-		return nil //nolint:nilerr // the run was removed: GetTask tells the client
+		return nil //nolint:nilerr // the run was removed: GetTask reports it
 	}
 	if doc.Status == string(flow.Done) {
 		_, _ = c.w.Write(st.artifactUpdate(c.artifact(doc), false, true))
@@ -115,8 +115,8 @@ func (st *a2aStream) statusUpdate(status map[string]any, final bool) []byte {
 	return st.encode("statusUpdate", update)
 }
 
-// artifactUpdate returns an update of the artifact: with add a further part of its text,
-// otherwise all of it.
+// artifactUpdate returns an update of the artifact. If add is set, the client appends it
+// to the parts before; otherwise it replaces them.
 func (st *a2aStream) artifactUpdate(artifact map[string]any, add, last bool) []byte {
 	return st.encode("artifactUpdate", map[string]any{"taskId": st.id, "contextId": st.context, "artifact": artifact, "append": add, "lastChunk": last})
 }

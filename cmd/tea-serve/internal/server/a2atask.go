@@ -9,7 +9,7 @@ import (
 	"github.com/the-edge-agent/tea/host/flow"
 )
 
-// a2aForm is the form of documents in a version of the protocol.
+// a2aForm selects the format of documents by the version of the protocol.
 type a2aForm bool
 
 const (
@@ -17,8 +17,7 @@ const (
 	a2aOld a2aForm = true  // 0.3
 )
 
-// result returns the result of a method, or an event of a stream, that has a document of
-// some kind.
+// result returns a document of a kind as the result of a method or an event of a stream.
 func (f a2aForm) result(kind string, doc map[string]any) map[string]any {
 	if f == a2aNew {
 		return map[string]any{kind: doc}
@@ -33,7 +32,7 @@ func (f a2aForm) result(kind string, doc map[string]any) map[string]any {
 	return doc
 }
 
-// part returns a part of a message or an artifact: of the kind text or data.
+// part returns a part of a message or an artifact. kind is text or data.
 func (f a2aForm) part(kind string, v any) map[string]any {
 	part := map[string]any{kind: v}
 	if f == a2aOld {
@@ -51,7 +50,7 @@ func (f a2aForm) message(task, context, id string, parts ...any) map[string]any 
 	return m
 }
 
-// state returns the name of a state, such as input-required.
+// state returns the protocol's name for a state such as input-required.
 func (f a2aForm) state(name string) string {
 	if f == a2aOld {
 		return name
@@ -59,7 +58,7 @@ func (f a2aForm) state(name string) string {
 	return "TASK_STATE_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
 }
 
-// a2aState returns the state of the task of a run, and whether it has ended.
+// a2aState returns the state of a run's task, and whether it has ended.
 func a2aState(doc runDoc) (name string, ended bool) {
 	switch doc.Status {
 	case statusQueued:
@@ -88,7 +87,7 @@ func (c *a2aCall) task(doc runDoc) map[string]any {
 	return t
 }
 
-// contextOf returns the id of the context of a task.
+// contextOf returns the context id of a task.
 func (c *a2aCall) contextOf(doc runDoc) string {
 	if c.context == "" {
 		state, _ := decodeObject(doc.State)
@@ -98,7 +97,7 @@ func (c *a2aCall) contextOf(doc runDoc) string {
 	return c.context
 }
 
-// queuedContext returns the id of the context of a run that has not begun.
+// queuedContext returns the context id of a run that has not begun, "" if it has none.
 func (s *server) queuedContext(id string) string {
 	s.mu.Lock()
 	it := s.led.state.items[id]
@@ -114,8 +113,7 @@ func (s *server) queuedContext(id string) string {
 	return context
 }
 
-// status returns the status of the task of a run. Its message has the questions, or the
-// error.
+// status returns the status of a run's task, whose message has the questions or the error.
 func (c *a2aCall) status(doc runDoc) map[string]any {
 	name, _ := a2aState(doc)
 	at := doc.UpdatedAt
@@ -130,13 +128,13 @@ func (c *a2aCall) status(doc runDoc) map[string]any {
 		for _, p := range doc.Pending {
 			question, _ := p.(map[string]any)
 			text, _ := question["question"].(string)
-			texts = append(texts, cmp.Or(text, fmt.Sprint("the run is stopped at ", question["path"])))
+			texts = append(texts, cmp.Or(text, fmt.Sprint("the run waits at ", question["path"])))
 		}
 		parts = []any{c.form.part("text", strings.Join(texts, "\n")), c.form.part("data", map[string]any{"questions": doc.Pending})}
 	case name == "failed" && doc.Parked != "":
 		parts = []any{c.form.part("text", cmp.Or(doc.Error, doc.Parked))}
 	case name == "failed":
-		parts = []any{c.form.part("text", cmp.Or(doc.Error, "the run has failed"))}
+		parts = []any{c.form.part("text", cmp.Or(doc.Error, "the run failed"))}
 	}
 	if parts != nil {
 		status["message"] = c.form.message(doc.ID, c.contextOf(doc), doc.ID+"-"+name, parts...)
@@ -147,8 +145,8 @@ func (c *a2aCall) status(doc runDoc) map[string]any {
 // artifactID is the id of the only artifact of a task.
 const artifactID = "result"
 
-// artifact returns the result of a run that is done: the answer as text, and the final
-// state.
+// artifact returns the result of a run that is done: the answer as text and the final
+// state as data.
 func (c *a2aCall) artifact(doc runDoc) map[string]any {
 	state, err := decodeObject(doc.State)
 	parts := []any{c.form.part("text", answerText(state))}
@@ -158,7 +156,7 @@ func (c *a2aCall) artifact(doc runDoc) map[string]any {
 	return map[string]any{"artifactId": artifactID, "name": artifactID, "parts": parts}
 }
 
-// a2aCard returns the card of a workflow, with the members of both versions.
+// a2aCard returns the card of a workflow, with the fields of both versions.
 func a2aCard(v *version, url string) map[string]any {
 	description := cmp.Or(v.mask.Text(v.Description()), "The workflow "+v.Name()+".")
 	modes := []string{"text/plain", "application/json"}
@@ -175,7 +173,7 @@ func a2aCard(v *version, url string) map[string]any {
 	}
 }
 
-// describe adds to a card what clients need for a request, in the form of both versions.
+// describe adds the security schemes to a card, in the format of both versions.
 func (a *access) describe(card map[string]any) {
 	schemes, requirements, security := map[string]any{}, []any{}, []any{}
 	add := func(name string, scheme map[string]any) {

@@ -135,7 +135,7 @@ func (a *access) require(needed role, next http.HandlerFunc) http.Handler {
 	})
 }
 
-// allowed returns an error if a request that is served lacks a role.
+// allowed returns an error if the client of a request that passed require lacks a role.
 func (a *access) allowed(r *http.Request, needed role) error {
 	if has := a.servedRole(r); has < needed {
 		return &statusError{http.StatusForbidden, errors.New(lacking(has, needed))}
@@ -237,7 +237,7 @@ func (a *access) failed(address string) {
 	f.n++
 }
 
-// servedRole returns the role of a request that is served.
+// servedRole returns the role of the client of a request that passed require.
 func (a *access) servedRole(r *http.Request) role {
 	if a.tokens == nil && !a.certificates {
 		if a.shared {

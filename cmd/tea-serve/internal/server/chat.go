@@ -235,8 +235,8 @@ func (c *chat) text(res *flow.Result, failure error) (text, finish string) {
 	return answerText(state), "stop"
 }
 
-// answerText returns the answer in the final state of a run: the text of one of
-// [answerKeys], or JSON.
+// answerText returns the answer in the final state of a run: the first of [answerKeys]
+// that is text, otherwise JSON.
 func answerText(state map[string]any) string {
 	for _, key := range answerKeys {
 		if text, ok := state[key].(string); ok {

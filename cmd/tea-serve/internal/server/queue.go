@@ -201,8 +201,8 @@ func (s *server) keyName(workflow, key string) string {
 	return workflow + "\x00" + s.secrets.Seal(key).(string)
 }
 
-// keyed returns the run for which a key was used, not replayed if there is none. The
-// caller holds the mutex.
+// keyed returns the run of an earlier request with the same key; replayed is false if
+// there is none. The caller holds the mutex.
 func (s *server) keyed(workflow, key, hash string) (accepted, error) {
 	k := s.led.state.keys[s.keyName(workflow, key)]
 	if key == "" || k == nil || time.Now().After(k.Until) {

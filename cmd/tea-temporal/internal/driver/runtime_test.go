@@ -41,7 +41,7 @@ func (c *countedOutbound) GetInfo(w workflow.Context) *workflow.Info {
 	return c.Next.GetInfo(w)
 }
 
-// The SDK ends the coroutines of a run that it forgets while it replays the run again.
+// The SDK ends the coroutines of an evicted run while it replays the run.
 func TestEndedCoroutinesDoNotReadTheRun(t *testing.T) {
 	t.Parallel()
 

@@ -78,9 +78,9 @@ func (t *task) wake() {
 }
 
 // local takes room for the result of a local activity; done corrects it to the actual
-// size. A deferred function must not call done: when the SDK forgets a run, it ends the
-// coroutines, whose deferred functions would read the run's information while another
-// goroutine replays the run with it.
+// size. Do not defer done: when the SDK evicts a run from its cache, it runs the deferred
+// functions of the run's coroutines, while another goroutine may replay the run with the
+// same information.
 func (t *task) local(ctx context.Context) (done func(n int)) {
 	t.take(ctx, localRoom)
 	began := t.number

@@ -22,8 +22,8 @@ type Server struct {
 	next atomic.Int64
 }
 
-// StartServer starts an emulator with further options, which takes seconds. The caller stops it, which discards its
-// data.
+// StartServer starts an emulator with additional options; this takes seconds. Its data is in memory. The caller stops
+// it.
 func StartServer(t testing.TB, options ...string) *Server {
 	t.Helper()
 	peertest.Long(t, "it starts the Firestore emulator")

@@ -39,7 +39,7 @@ func startServer(t testing.TB, dir string) *server {
 	return s
 }
 
-// start restarts the server after Kill, at the same address.
+// start starts the server. After Kill, it starts it again at the same address.
 func (s *server) start(t testing.TB) {
 	t.Helper()
 	again := s.address
@@ -62,7 +62,7 @@ func (s *server) createNext(t testing.TB) string {
 	return name
 }
 
-// defaultURL creates the database of requests for the server's plain address, and returns its URL. The server finds a
+// defaultURL creates the database that requests to the server's address use, and returns the URL. The server finds a
 // database by the first label of the host.
 func (s *server) defaultURL(t testing.TB) string {
 	t.Helper()
@@ -88,7 +88,7 @@ func (s *server) create(t testing.TB, name string) {
 	}
 }
 
-// around directs a request for a database to the server, which finds the database by the first label of the host: see
+// around sends requests to a database, which the server finds by the first label of the host: see
 // [servertest.Trips.Around].
 func (s *server) around(name string) func(*http.Request, func(*http.Request) (*http.Response, error)) (*http.Response, error) {
 	return func(r *http.Request, send func(*http.Request) (*http.Response, error)) (*http.Response, error) {

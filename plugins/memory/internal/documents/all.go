@@ -11,8 +11,8 @@ import (
 // pageSize is the number of documents that All reads at a time.
 const pageSize = 500
 
-// All returns the documents that a query selects, in the order of their ids, after an id; "" = from the first one. It
-// ends with an error.
+// All returns the documents that a query selects and whose ids are greater than after, in the order of their ids. It
+// ignores OrderBy and Limit of the query, and ends with the first error.
 func All(ctx context.Context, s store.MetadataStore, q store.DocumentQuery, after string) iter.Seq2[store.Document, error] {
 	q.OrderBy, q.Limit = IDField, pageSize
 	where := q.Where

@@ -14,7 +14,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// queryHarmsNoOther checks that the failures of some writers do not affect others.
+// queryHarmsNoOther checks that a writer that fails does not affect others.
 func queryHarmsNoOther(t *testing.T, e *database) {
 	e.add(t, "there")
 	var group sync.WaitGroup
@@ -100,7 +100,7 @@ func queryCanceled(t *testing.T, e *database) {
 	cancel()
 	for name, call := range queryCalls(e.Engine) {
 		if err := call(ctx); !errors.Is(err, context.Canceled) && name != "Identity" {
-			t.Errorf("%s gives %v", name, err)
+			t.Errorf("%s returns %v", name, err)
 		}
 	}
 	e.add(t, "b")
@@ -122,9 +122,9 @@ func queryCanceledWaiting(t *testing.T, e *database) {
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { waiting <- add(ctx, e.Engine, "never") }()
 	cancel()
-	want(t, "the one that waits is canceled", errors.Is(<-waiting, context.Canceled), true)
+	want(t, "the waiting write is canceled", errors.Is(<-waiting, context.Canceled), true)
 	close(end)
-	want(t, "the slow one", <-slow, nil)
+	want(t, "the slow write", <-slow, nil)
 	want(t, "documents", e.ids(t), "slow")
 }
 

@@ -55,7 +55,7 @@ type database struct {
 	options engine.Options
 }
 
-// reopen opens the database, and closes it before if it is open.
+// reopen closes the database if it is open, and opens it.
 func (e *database) reopen(t *testing.T) {
 	t.Helper()
 	if e.Engine != nil {
@@ -165,7 +165,7 @@ func queryIdentity(t *testing.T, e *database) {
 func queryErrors(t *testing.T, e *database) {
 	_, err := e.Query(t.Context(), "SELECT nothing FROM nowhere")
 	wantType(t, "a query of no table", err, tea.QueryError)
-	for what, query := range map[string]string{"a table that is not there": "INSERT INTO nowhere VALUES (1)", "no SQL": "EVERYTHING AND MORE"} {
+	for what, query := range map[string]string{"a table that does not exist": "INSERT INTO nowhere VALUES (1)", "no SQL": "EVERYTHING AND MORE"} {
 		err = e.Write(t.Context(), func(ctx context.Context, tx store.Tx) error {
 			_, err := tx.Exec(ctx, query)
 			return err
@@ -173,14 +173,14 @@ func queryErrors(t *testing.T, e *database) {
 		wantType(t, what, err, tea.QueryError)
 	}
 	e.add(t, "a")
-	wantType(t, "a key that is there", add(t.Context(), e.Engine, "a"), tea.QueryError)
+	wantType(t, "a key that exists", add(t.Context(), e.Engine, "a"), tea.QueryError)
 	own := errors.New("the caller's own")
 	typedOwn := tea.Errorf(tea.NotFound, "typed")
 	for _, wanted := range []error{own, typedOwn, store.ErrConflict, store.ErrNotFound} {
 		err = e.Write(t.Context(), func(ctx context.Context, tx store.Tx) error {
 			return errors.Join(addIn(ctx, tx, "b"), fmt.Errorf("wrapped: %w", wanted))
 		})
-		want(t, fmt.Sprintf("%v comes back as it is", wanted), errors.Is(err, wanted), true)
+		want(t, fmt.Sprintf("%v is returned unchanged", wanted), errors.Is(err, wanted), true)
 	}
 	err = e.Write(t.Context(), func(ctx context.Context, tx store.Tx) error {
 		if err := addIn(ctx, tx, "c"); err != nil {
@@ -244,7 +244,7 @@ func queryAppend(t *testing.T, e *database) {
 	want(t, "the error", bulk(rows), nil)
 	want(t, "of none", bulk(nil), nil)
 	twice := bulk([][]any{{"k", "new", "{}", int64(1), int64(1)}, rows[7]})
-	wantType(t, "a key that is there", twice, tea.QueryError)
+	wantType(t, "a key that exists", twice, tea.QueryError)
 	for range 2 {
 		ids := strings.Fields(e.ids(t))
 		if len(ids) != 3000 || ids[2999] != "2999" {
@@ -257,7 +257,7 @@ func queryAppend(t *testing.T, e *database) {
 func queryAfterCommit(t *testing.T, e *database) {
 	const writers = 40
 	var mu sync.Mutex
-	var committed, told []int
+	var committed, notified []int
 	var group sync.WaitGroup
 	for i := range writers {
 		group.Go(func() {
@@ -266,7 +266,7 @@ func queryAfterCommit(t *testing.T, e *database) {
 				tx.AfterCommit(func() {
 					mu.Lock()
 					defer mu.Unlock()
-					told, done = append(told, i), true
+					notified, done = append(notified, i), true
 				})
 				if i%8 == 7 {
 					return errors.New("no")
@@ -287,8 +287,8 @@ func queryAfterCommit(t *testing.T, e *database) {
 		})
 	}
 	group.Wait()
-	slices.Sort(told)
-	want(t, "notified once each", len(slices.Compact(told)), writers*7/8)
+	slices.Sort(notified)
+	want(t, "notified once each", len(slices.Compact(notified)), writers*7/8)
 	want(t, "writers", len(committed), writers)
 	want(t, "documents", len(strings.Fields(e.ids(t))), writers*7/8)
 }

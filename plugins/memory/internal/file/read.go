@@ -192,7 +192,7 @@ func (f *Files) List(ctx context.Context, q Query, limit int) (files []File, nex
 	return files, "", nil
 }
 
-// below returns the files whose paths begin with prefix, after a path.
+// below returns the files whose paths begin with prefix and are greater than after.
 func (f *Files) below(ctx context.Context, kind, prefix, after string) iter.Seq2[store.Document, error] {
 	q := store.DocumentQuery{Kind: kind}
 	if prefix != "" {

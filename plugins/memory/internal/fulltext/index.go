@@ -258,7 +258,7 @@ func (x *Index) Delete(id, seq int64) error { return x.change(seq, func() { x.ki
 // process, because change numbers alone do not show that other rows have replaced the indexed ones.
 func (x *Index) SetMark(mark, seq int64) error { return x.change(seq, func() { x.mark = mark }) }
 
-// change makes a change with a number.
+// change applies a change with the number seq.
 func (x *Index) change(seq int64, apply func()) error {
 	x.writer.Lock()
 	defer x.writer.Unlock()

@@ -83,7 +83,7 @@ func WrongDimension(collection string, got, want int) error {
 	return tea.Errorf(tea.ValidationError, "collection %q holds vectors of %d numbers, not %d: use one embedding model per collection", collection, want, got)
 }
 
-// CheckQuery refuses the embedding of a query that is all zeros.
+// CheckQuery returns an error if the embedding of a query is all zeros.
 func CheckQuery(embedding []float32) error {
 	if len(embedding) > 0 && !slices.ContainsFunc(embedding, func(f float32) bool { return f != 0 }) {
 		return tea.Errorf(tea.ValidationError, "the embedding of the query is all zeros, which are similar to nothing")
@@ -91,7 +91,7 @@ func CheckQuery(embedding []float32) error {
 	return nil
 }
 
-// SearchError returns the error of a search in the index of a collection with vectors of a dimension.
+// SearchError adds the collection, and what is wrong with the embedding, to the error of a search in an index.
 func SearchError(collection string, embedding []float32, dimension int, err error) error {
 	switch {
 	case errors.Is(err, vector.ErrDimension):

@@ -35,7 +35,7 @@ type Client struct {
 	timeout time.Duration
 }
 
-// NewClient returns the client of the server at an address.
+// NewClient returns a client of the server at base. timeout bounds each request.
 func NewClient(base, token string, timeout time.Duration, h *http.Client) Client {
 	c := Client{timeout: timeout, server: httpapi.Server{HTTP: h, Base: base, MaxRetries: 4, MaxRetryAfter: 30 * time.Second, Header: http.Header{}}}
 	if token != "" {
@@ -46,10 +46,10 @@ func NewClient(base, token string, timeout time.Duration, h *http.Client) Client
 	return c
 }
 
-// Close closes the connections.
+// Close closes idle connections.
 func (c Client) Close() error { c.server.HTTP.CloseIdleConnections(); return nil }
 
-// Post sends a request and passes the reply to use. The error of a refused token says how to fix it.
+// Post sends a request and passes the reply to use. If the server refuses the token, the error says how to fix it.
 func (c Client) Post(ctx context.Context, path string, body any, use func(httpapi.Reply) error) error {
 	if err := ctx.Err(); err != nil {
 		return err

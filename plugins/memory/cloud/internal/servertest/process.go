@@ -23,9 +23,9 @@ type Process struct {
 // startTries is the number of tries to find free ports.
 const startTries = 10
 
-// Start starts the server of a command and waits until it accepts connections at the command's addresses. It calls
-// command again if the server ends, because another process may have taken a port. The server ends with the test
-// program; the caller stops it before.
+// Start starts a server and waits until it accepts connections at its addresses. If the server ends, Start calls
+// command again, because another process may have taken a port. The caller stops the server; it also ends with the test
+// program.
 func Start(t testing.TB, name string, command func() (cmd *exec.Cmd, addresses []string)) *Process {
 	t.Helper()
 	for range startTries {

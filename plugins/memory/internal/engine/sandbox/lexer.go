@@ -18,8 +18,8 @@ func WordEnd(s string, at int) int {
 	return at
 }
 
-// QuoteEnd returns the end of the quoted text at an offset, in which a doubled quote stands for one quote. It is the
-// end of s if the text is not closed.
+// QuoteEnd returns the end of the quoted text at an offset, in which a doubled quote is an escaped quote. If the text
+// is not closed, that is the end of s.
 func QuoteEnd(s string, at int) (end int, closed bool) {
 	quote := s[at]
 	for i := at + 1; i < len(s); i++ {
@@ -35,7 +35,7 @@ func QuoteEnd(s string, at int) (end int, closed bool) {
 	return len(s), false
 }
 
-// Words returns a set of words that is built at its first use, so that the start does not wait for it.
+// Words returns a function that returns a set of words. The first call builds it, so that it does not delay the start.
 func Words(text string) func() map[string]bool {
 	return sync.OnceValue(func() map[string]bool {
 		set := map[string]bool{}
