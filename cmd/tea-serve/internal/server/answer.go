@@ -148,13 +148,13 @@ func (s *server) serveAnswer(w http.ResponseWriter, r *http.Request) {
 		showAnswer(w, http.StatusUnprocessableEntity, title, i.Question+"\n\n"+err.Error(), answerForm(*i, ""))
 		return
 	}
-	resume := &resumption{By: by, link: true}
+	resume := &resumption{By: by}
 	if resume.Answers, err = s.seal(map[string]any{i.ID: answer}); err == nil {
 		resume.questions = []string{i.ID}
 		_, err = s.resume(contents, resume)
 	}
 	switch {
-	case errors.Is(err, errBusy) || errors.Is(err, errEnded):
+	case errors.Is(err, errBusy), errors.Is(err, errEnded), errors.Is(err, errAnswered):
 		showAnswer(w, http.StatusGone, title, errLinkUsed.Error(), "")
 	case err != nil:
 		showAnswer(w, s.prepare(w, err), title, s.svc.Hide(err.Error()), "")

@@ -65,8 +65,6 @@ type resumption struct {
 	Migrate     bool            `json:"migrate,omitempty"`
 	// By is who answered: the name of a token, or the target of a link.
 	By string `json:"by,omitempty"`
-	// link reports whether the answers came through a link.
-	link bool
 	// questions are the ids of the answers.
 	questions []string
 	// key is the deduplication key of the request, nil for none.

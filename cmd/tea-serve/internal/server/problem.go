@@ -78,7 +78,7 @@ func statusOf(err error) int {
 		return http.StatusNotFound
 	case errors.Is(err, errQueueFull), errors.Is(err, errBudgetSpent):
 		return http.StatusTooManyRequests
-	case errors.Is(err, errInstalling), errors.Is(err, errSkipped), errors.Is(err, errBusy), errors.Is(err, errEnded), errors.Is(err, errAwaitsAnswer), errors.Is(err, errDropped), errors.Is(err, host.ErrWorkflowChanged):
+	case errors.Is(err, errInstalling), errors.Is(err, errSkipped), errors.Is(err, errBusy), errors.Is(err, errEnded), errors.Is(err, errAwaitsAnswer), errors.Is(err, errAnswered), errors.Is(err, errDropped), errors.Is(err, host.ErrWorkflowChanged):
 		return http.StatusConflict
 	case errors.Is(err, errKeyReused), errors.As(err, new(*flow.InputError)), errors.As(err, new(host.Diagnostics)):
 		return http.StatusUnprocessableEntity

@@ -21,6 +21,7 @@ var (
 	errBusy         = errors.New("the run is running or queued")
 	errEnded        = errors.New("the run is done")
 	errAwaitsAnswer = errors.New("the run waits for an answer and has no failed part; answer it with POST /v1/runs/ID/resume")
+	errAnswered     = errors.New("the run has changed since its questions were read; read them again")
 	errDropped      = errors.New("the run was stopped before it began")
 	errRepeated     = errors.New("the request has already been accepted")
 )
@@ -107,7 +108,8 @@ func (s *server) retryParked(id string) (accepted, error) {
 	return s.requeue(next)
 }
 
-// resume makes the resumption of a run durable.
+// resume makes the resumption of a run durable. Answers must have been checked against
+// contents.
 func (s *server) resume(contents *checkpoints.Contents, resume *resumption) (accepted, error) {
 	id := contents.Header.RunID
 	if !resume.Migrate {
@@ -143,12 +145,12 @@ func (s *server) resume(contents *checkpoints.Contents, resume *resumption) (acc
 		case err != nil:
 		case entry.Status == flow.Done && !(resume.RetryFailed && entry.FailedBranches > 0):
 			err = errEnded
-		case resume.link && s.led.state.items[id] == nil && entry.Status != flow.Waiting:
-			err = errEnded // it was cancelled since the link was checked
 		case entry.Status == flow.Waiting && resume.RetryFailed && entry.FailedBranches == 0 && resume.Answers == nil && resume.Input == nil:
 			err = errAwaitsAnswer
 		case entry.Status == flow.Running:
 			err = errBusy
+		case (resume.Answers != nil || resume.key != nil) && entry.Records != len(contents.Records):
+			err = errAnswered // a later question can have the same id
 		}
 	}
 	if err != nil {

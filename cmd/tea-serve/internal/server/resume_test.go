@@ -1,0 +1,67 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	teacmd "github.com/the-edge-agent/tea/cmd"
+	"github.com/the-edge-agent/tea/host/checkpoints"
+)
+
+// waitingRun returns a server that is stopping, with a run that waits for an answer.
+func waitingRun(t *testing.T) (*server, *checkpoints.Dir, *checkpoints.Contents) {
+	t.Helper()
+	dir := t.TempDir()
+	journal, err := os.ReadFile(filepath.FromSlash("../../../../test/compat/v1/waiting.tea"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(id string) *checkpoints.Contents {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, id+".tea"), journal, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		runs, err := checkpoints.Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		contents, err := runs.Show(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return contents
+	}
+	contents := write(write("any").Header.RunID)
+	l := openTest(t, filepath.Join(dir, "serve"))
+	t.Cleanup(l.close)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	runs, err := checkpoints.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &server{mu: &l.mu, led: l, ctx: ctx, svc: &teacmd.Service{Runs: dir}}, runs, contents
+}
+
+// An answer is not accepted if its run was stopped, or asked again, after the question was
+// read.
+func TestAnswerToAnEarlierQuestionIsRefused(t *testing.T) {
+	t.Parallel()
+	s, runs, contents := waitingRun(t)
+	resume := func() error {
+		_, err := s.resume(contents, &resumption{Migrate: true, Answers: []byte(`{"q": "yes"}`), questions: []string{"q"}})
+		return err
+	}
+	if err := resume(); !errors.Is(err, errStopping) { // it would be accepted
+		t.Errorf("the current question: %v", err)
+	}
+	if err := runs.Stop(contents.Header.RunID, "a request"); err != nil {
+		t.Fatal(err)
+	}
+	if err := resume(); !errors.Is(err, errAnswered) {
+		t.Errorf("the question of a run that was stopped: %v", err)
+	}
+}
