@@ -1,21 +1,25 @@
 #!/bin/sh
 # Verifies the signature and the checksum of a release and installs tea from it. If that
-# fails or is interrupted, the installed version remains.
-#
-#   sh install.sh [--user | --system] [--version V] [--from DIR|URL] [--key KEY|FILE]
-#   sh install.sh --uninstall [--user | --system]
-#
-# --user       into ~/.local, without root: the default, except for root
-# --system     into /usr/local
-# --version    another version than the one this script belongs to
-# --from       the directory or URL with the files of a release; a directory needs no network
-# --key        another public key (RW...), or a file with it, to verify the signature with
-# --uninstall  remove the programs; workflows, runs, memories and settings remain
-#
-# It needs minisign or OpenSSL 3, and curl or wget unless --from is a directory.
+# fails or is interrupted, the installed version remains. --help lists the options.
 set -eu
 version='' key='' # scripts/release sets both
 releases=https://github.com/the-edge-agent/tea/releases/download
+
+usage() {
+	cat <<'END'
+sh install.sh [--user | --system] [--version V] [--from DIR|URL] [--key KEY|FILE]
+sh install.sh --uninstall [--user | --system]
+
+--user       into ~/.local, without root: the default, except for root
+--system     into /usr/local
+--version    another version than the one this script belongs to
+--from       the directory or URL with the files of a release; a directory needs no network
+--key        another public key (RW...), or a file with it, to verify the signature with
+--uninstall  remove the programs; workflows, runs, memories and settings remain
+
+It needs minisign or OpenSSL 3, and curl or wget unless --from is a directory.
+END
+}
 
 fail() {
 	printf 'install.sh: %s\n' "$1" >&2
@@ -42,15 +46,24 @@ fetch() {
 	case $from in
 	http://* | https://*)
 		if has curl; then
-			curl -fsSL --retry 3 -o "$new/$1" "$from/$1"
+			status=$(curl -fsSL --retry 3 --connect-timeout 30 --speed-limit 100 --speed-time 60 -w '%{http_code}' -o "$new/$1" "$from/$1") && return
 		elif has wget; then
-			wget -q -O "$new/$1" "$from/$1"
+			wget -nv -t 3 -T 60 -O "$new/$1" "$from/$1" 2>"$new/log" && return
+			cat "$new/log" >&2
+			status=$(grep ' 404' "$new/log") || true
 		else
 			fail "a download needs curl or wget" "install one of them, or pass --from DIR"
 		fi
+		case $status in *404*) ;; *) fail "$from/$1 cannot be downloaded" ;; esac
 		;;
-	*) cp "$from/$1" "$new/$1" ;;
-	esac || fail "$from has no $1"
+	*)
+		if [ -f "$from/$1" ]; then
+			cp "$from/$1" "$new/$1" && return
+			fail "$from/$1 cannot be copied"
+		fi
+		;;
+	esac
+	fail "$from has no $1"
 }
 
 # signed verifies the signature FILE.minisig of a file.
@@ -76,6 +89,19 @@ ours() {
 	return 1
 }
 
+# running reports whether the installation that made a directory NAME-PID-XXXXXX is running.
+running() {
+	pid=${1##*/} pid=${pid%-*} pid=${pid##*-}
+	[ "$pid" != $$ ] && kill -0 "$pid" 2>/dev/null
+}
+
+# linked prints the directory of the version that $prefix/bin/tea links to.
+linked() {
+	target=$(readlink "$prefix/bin/tea") || return 0
+	target=${target%/bin/tea}
+	echo "${target##*/}"
+}
+
 # shared lists further links in $prefix, and the files in an archive that they point to.
 shared='share/man/man1/tea.1.gz tea.1.gz
 share/bash-completion/completions/tea completions/tea.bash
@@ -87,10 +113,10 @@ uninstall() {
 		fail "$prefix/bin/tea does not exist or was not installed by this script" "--user removes it from ~/.local, --system from /usr/local"
 	fi
 	echo "$shared" | while read -r link _; do
-		! ours "$prefix/$link" || rm -f "${prefix:?}/$link"
+		! ours "$prefix/$link" || rm -f "${prefix:?}/$link" || echo "note: $prefix/$link remains"
 	done
 	rm -f "$prefix/bin/tea"
-	rm -rf "${lib:?}"/[0-9]* "$lib"/.new.*
+	rm -rf "${lib:?}"/[0-9]* "$lib"/.new*
 	rmdir "$lib" 2>/dev/null || true
 	echo "tea was removed from $prefix"
 }
@@ -105,8 +131,10 @@ install() {
 	[ -n "$from$version" ] || fail "no version is given" "pass --version or --from"
 	from=${from:-$releases/v$version}
 	mkdir -p "$lib" "$prefix/bin"
-	rm -rf "$lib"/.new.* # left by an installation that was killed
-	new=$(mktemp -d "$lib/.new.XXXXXX")
+	for old in "$lib"/.new*; do # left by an installation that was killed
+		running "$old" || rm -rf "$old"
+	done
+	new=$(mktemp -d "$lib/.new-$$-XXXXXX")
 	trap 'rm -rf "$new"' EXIT
 	trap 'exit 130' HUP INT TERM
 
@@ -125,16 +153,17 @@ install() {
 	unpacked=$new/${archive%.tar.gz}
 	"$unpacked/bin/tea" version >/dev/null || fail "tea does not run on this machine ($platform)"
 
-	before=$(readlink "$prefix/bin/tea" || true)
-	dir=$found-${new##*.} # a new directory: the new version is installed when the link changes
+	before=$(linked)
+	dir=$found-${new##*/.new-} # a new directory: the new version is installed when the link changes
 	mv "$unpacked" "$lib/$dir"
-	ln -s "../lib/tea/$dir/bin/tea" "$new/tea"
+	ln -s "$lib/$dir/bin/tea" "$new/tea"
 	mv -f "$new/tea" "$prefix/bin/tea"
 	echo "$shared" | while read -r link file; do
-		! ours "$prefix/$link" || { mkdir -p "$prefix/${link%/*}" && ln -sf "$lib/$dir/share/$file" "$prefix/$link"; }
+		! ours "$prefix/$link" || { mkdir -p "$prefix/${link%/*}" && ln -sf "$lib/$dir/share/$file" "$prefix/$link"; } ||
+			echo "note: $prefix/$link cannot be written"
 	done
 	for old in "$lib"/[0-9]*; do # running programs may need the previous version
-		case ../lib/tea/${old##*/}/bin/tea in "$before" | "../lib/tea/$dir/bin/tea") ;; *) rm -rf "$old" ;; esac
+		case ${old##*/} in "$before" | "$dir" | "$(linked)") ;; *) running "$old" || rm -rf "$old" || echo "note: $old remains" ;; esac
 	done
 	echo "tea $found is installed: $prefix/bin/tea"
 	case :$PATH: in
@@ -157,7 +186,7 @@ main() {
 			shift
 			;;
 		-h | --help)
-			sed -n '2,16s/^# \{0,1\}//p' "$0"
+			usage
 			return
 			;;
 		*) fail "unknown option $1" "--help lists the options" ;;

@@ -6,6 +6,7 @@ import (
 	"compress/gzip"
 	"crypto/rand"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io/fs"
 	"net/http"
@@ -48,7 +49,7 @@ func newSystem(t *testing.T, programs ...string) *system {
 		t.Fatal(err)
 	}
 	s.key = s.public.String()
-	programs = append(programs, strings.Fields("sh uname getconf tr curl cp head tail sed grep tar gzip mktemp mkdir mv ln rm rmdir readlink sha256sum id")...)
+	programs = append(programs, strings.Fields("sh uname getconf tr curl cp head tail sed grep cat tar gzip mktemp mkdir mv ln rm rmdir readlink sha256sum id")...)
 	for _, name := range programs {
 		program, err := exec.LookPath(name)
 		if err != nil {
@@ -215,6 +216,12 @@ func TestInstallRefuses(t *testing.T) {
 				"unhashed": {func(dir string) {
 					s.change(dir, "*.minisig", func([]byte) []byte { return minisign.Sign(s.private, []byte("1 other\n")) })
 				}, nil, "is not valid"},
+				"special": {func(dir string) {
+					s.change(dir, "*.minisig", nil)
+					if err := syscall.Mkfifo(filepath.Join(dir, "checksums.txt.minisig"), 0o600); err != nil {
+						t.Fatal(err)
+					}
+				}, nil, "has no checksums.txt.minisig"},
 				"gone":     {func(dir string) { s.change(dir, "tea_*.gz", nil) }, nil, "has no tea_0.2.0_"},
 				"version":  {nil, []string{"--version", "0.3.0"}, "has version 0.2.0, not 0.3.0"},
 				"key":      {nil, []string{"--key", "RWQf6LRCGA9i53mlYecO4IzT51TGPpvWucNSCh1CBM0QTaLn73Y7GFO3"}, "is not valid"},
@@ -326,10 +333,158 @@ func TestInstallIsInterrupted(t *testing.T) {
 			if out, err := s.install(dir); err != nil || s.installed() != "tea 0.2.0" {
 				t.Errorf("%v, %s\n%s", err, s.installed(), out)
 			}
-			if left, err := filepath.Glob(filepath.Join(s.home, ".local/lib/tea/.new.*")); err != nil || left != nil {
+			if left, err := filepath.Glob(filepath.Join(s.home, ".local/lib/tea/.new*")); err != nil || left != nil {
 				t.Errorf("left: %q, %v", left, err)
 			}
 		})
+	}
+}
+
+func TestInstallIntoALinkedDirectory(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t, "openssl")
+	link := filepath.Join(s.home, ".local/bin")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(link), 0o755), os.Mkdir(filepath.Join(s.home, "bin"), 0o755), os.Symlink(filepath.Join(s.home, "bin"), link)); err != nil {
+		t.Fatal(err)
+	}
+	for _, version := range []string{"0.1.0", "0.2.0", "0.3.0"} {
+		if out, err := s.install(s.release(version)); err != nil || s.installed() != "tea "+version {
+			t.Fatalf("%v, %s\n%s", err, s.installed(), out)
+		}
+	}
+	if out, err := s.command("--uninstall").CombinedOutput(); err != nil || len(s.files()) != 1 { // the link of the directory
+		t.Errorf("%v, %q\n%s", err, s.files(), out)
+	}
+}
+
+// TestInstallReplacesARelativeLink upgrades an installation whose link is relative, as
+// earlier scripts made it.
+func TestInstallReplacesARelativeLink(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t, "openssl")
+	old, link := filepath.Join(s.home, ".local/lib/tea/0.1.0-AbCdEf/bin/tea"), filepath.Join(s.home, ".local/bin/tea")
+	s.write(old, []byte("old"))
+	if err := errors.Join(os.Mkdir(filepath.Dir(link), 0o755), os.Symlink("../lib/tea/0.1.0-AbCdEf/bin/tea", link)); err != nil {
+		t.Fatal(err)
+	}
+	for _, version := range []string{"0.2.0", "0.3.0"} {
+		out, err := s.install(s.release(version))
+		if _, gone := os.Stat(old); err != nil || s.installed() != "tea "+version || (gone == nil) != (version == "0.2.0") {
+			t.Fatalf("%v, %s, %v\n%s", err, s.installed(), gone, out)
+		}
+	}
+}
+
+func TestInstallNotesWhatItCannotWrite(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t, "openssl")
+	share := filepath.Join(s.home, ".local/share")
+	s.write(filepath.Join(share, "man"), nil) // files instead of directories
+	s.write(filepath.Join(share, "fish"), nil)
+	for _, version := range []string{"0.1.0", "0.2.0", "0.3.0"} {
+		out, err := s.install(s.release(version))
+		if err != nil || s.installed() != "tea "+version || !strings.Contains(out, share+"/man/man1/tea.1.gz cannot be written") || !strings.Contains(out, "tea.fish cannot be written") {
+			t.Fatalf("%v, %s\n%s", err, s.installed(), out)
+		}
+		if _, err := os.Stat(filepath.Join(share, "zsh/site-functions/_tea")); err != nil {
+			t.Error(err)
+		}
+	}
+	if kept, err := os.ReadDir(filepath.Join(s.home, ".local/lib/tea")); err != nil || len(kept) != 2 {
+		t.Errorf("%d versions are kept, want 2; %v", len(kept), err)
+	}
+}
+
+func TestInstallBesideAnother(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t, "openssl")
+	dir, asked, proceed := s.release("0.1.0"), make(chan struct{}), make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, ".gz") {
+			close(asked)
+			<-proceed
+		}
+		http.FileServer(http.Dir(dir)).ServeHTTP(w, r)
+	}))
+	defer server.Close()
+	var out bytes.Buffer
+	slow := s.command("--from", server.URL, "--key", s.key)
+	slow.Stdout, slow.Stderr = &out, &out
+	if err := slow.Start(); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-asked:
+	case <-time.After(30 * time.Second):
+		t.Error("the script does not download the archive")
+	}
+	lib := filepath.Join(s.home, ".local/lib/tea")
+	unlinked, killed := fmt.Sprintf("%s/0.3.0-%d-AbCdEf", lib, os.Getpid()), filepath.Join(lib, "0.3.0-999999999-AbCdEf")
+	s.write(filepath.Join(unlinked, "bin/tea"), nil)
+	s.write(filepath.Join(killed, "bin/tea"), nil)
+	if out, err := s.install(s.release("0.2.0")); err != nil || s.installed() != "tea 0.2.0" {
+		t.Errorf("%v, %s\n%s", err, s.installed(), out)
+	}
+	close(proceed)
+	if err := slow.Wait(); err != nil || s.installed() != "tea 0.1.0" {
+		t.Errorf("%v, %s\n%s", err, s.installed(), out.String())
+	}
+	if _, err := os.Stat(unlinked); err != nil {
+		t.Errorf("a version of an installation that is running was removed: %v", err)
+	}
+	if _, err := os.Stat(killed); err == nil {
+		t.Error("a version of an installation that was killed remains")
+	}
+}
+
+func TestInstallReportsFailedDownloads(t *testing.T) {
+	t.Parallel()
+	for program, message := range map[string]string{"curl": "curl: (", "wget": "ERROR 403"} {
+		t.Run(program, func(t *testing.T) {
+			t.Parallel()
+			s := newSystem(t, "openssl", "wget")
+			if program == "wget" {
+				if err := os.Remove(filepath.Join(s.path, "curl")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if strings.HasPrefix(r.URL.Path, "/closed") {
+					w.WriteHeader(http.StatusForbidden)
+				} else {
+					http.NotFound(w, r)
+				}
+			}))
+			defer server.Close()
+			out, err := s.install(server.URL)
+			if err == nil || !strings.Contains(out, server.URL+" has no checksums.txt") {
+				t.Errorf("a missing file: %v\n%s", err, out)
+			}
+			out, err = s.install(server.URL + "/closed")
+			if err == nil || strings.Contains(out, "has no") || !strings.Contains(out, "/closed/checksums.txt cannot be downloaded") || !strings.Contains(out, message) {
+				t.Errorf("a refused request: %v\n%s", err, out)
+			}
+			dir := s.release("0.1.0")
+			server.Config.Handler = http.FileServer(http.Dir(dir))
+			if out, err := s.install(server.URL); err != nil || s.installed() != "tea 0.1.0" {
+				t.Errorf("%v, %s\n%s", err, s.installed(), out)
+			}
+		})
+	}
+}
+
+func TestInstallPrintsHelpFromAPipe(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t)
+	script, err := os.Open(s.script)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer script.Close()
+	cmd := exec.CommandContext(t.Context(), filepath.Join(s.path, "sh"), "-s", "--", "--help")
+	cmd.Env, cmd.Stdin = []string{"HOME=" + s.home, "PATH=" + s.path}, script
+	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "--uninstall  remove the programs") {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
 
