@@ -263,6 +263,44 @@ func TestA2AStream(t *testing.T) {
 	}
 }
 
+// An answer after which the run cannot continue ends with the question and the reason.
+func TestA2AAnswerAfterWhichTheRunCannotContinue(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, map[string]string{"ask.yaml": ask})
+	gate := filepath.Join(p.home, "gate")
+	p.write("block.yaml", block(gate))
+	s := p.serve("--max-running", "1")
+	of := fmt.Sprintf(`, "taskId": %q`, s.sent("ask", a2aMessage("m1", "go", ""))["id"])
+	data := filepath.Join(p.home, "tea", "runs", "data", "ask")
+	if err := os.RemoveAll(data); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(data, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.started()
+	next, _ := s.follow("ask", "SendStreamingMessage", a2aMessage("m2", "yes", of))
+	if got := stateOfTask(next()["task"].(map[string]any)); got != "TASK_STATE_SUBMITTED" {
+		t.Errorf("the answered task: %s", got)
+	}
+	open(t, gate)
+	update, _ := next()["statusUpdate"].(map[string]any)
+	if end := next(); update == nil || end != nil {
+		t.Fatalf("stream: %v, then %v", update, end)
+	}
+	for name, task := range map[string]map[string]any{"the stream": update, "SendMessage": s.sent("ask", a2aMessage("m3", "yes", of))} {
+		if text := fmt.Sprint(task["status"]); stateOfTask(task) != "TASK_STATE_INPUT_REQUIRED: Go on?" || !strings.Contains(text, "text:make the data directory: ") {
+			t.Errorf("%s: %v", name, task)
+		}
+	}
+	if err := os.Remove(data); err != nil {
+		t.Fatal(err)
+	}
+	if got := stateOfTask(s.sent("ask", a2aMessage("m4", "yes", of))); got != "TASK_STATE_COMPLETED" {
+		t.Errorf("the answer when the run can continue: %s", got)
+	}
+}
+
 // Version 0.3 has other names for methods, states and kinds.
 func TestA2AVersion03(t *testing.T) {
 	t.Parallel()

@@ -219,7 +219,6 @@ func (c *a2aCall) send() (any, error) {
 		defer cancel()
 		select {
 		case <-a.done:
-			a.done = nil
 		case <-ctx.Done():
 		case <-c.s.runs.Done():
 		}
@@ -231,12 +230,20 @@ func (c *a2aCall) send() (any, error) {
 	return c.form.result("task", c.task(doc)), nil
 }
 
-// outcome describes the run of a message.
-func (c *a2aCall) outcome(a accepted) (runDoc, error) {
-	if a.item != nil && a.done == nil {
-		return c.s.finished(c.r.Context(), a)
+// outcome describes the run of a message: from memory if it has ended or waits, because
+// only the result has the reason why an answered run did not continue.
+func (c *a2aCall) outcome(a accepted) (doc runDoc, err error) {
+	for range 2 { // it may end while it is described
+		select {
+		case <-a.done:
+			return c.s.finished(c.r.Context(), a)
+		default:
+		}
+		if doc.ID == "" {
+			doc, err = c.describe(a.id)
+		}
 	}
-	return c.describe(a.id)
+	return doc, err
 }
 
 // describe describes the run of a task. It returns an error if the run belongs to another

@@ -21,7 +21,7 @@ func (c *a2aCall) stream() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	doc, err := c.describe(a.id)
+	doc, err := c.outcome(a)
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +44,7 @@ func (c *a2aCall) subscribe() (any, error) {
 // follow sends the task and its updates until it ends or needs input.
 func (c *a2aCall) follow(doc runDoc, last int64, a accepted) error {
 	st := &a2aStream{a2aCall: c, id: doc.ID}
-	e := &eventStream{s: c.s, w: c.w, control: http.NewResponseController(c.w), id: doc.ID, last: last, each: st.event}
+	e := &eventStream{s: c.s, w: c.w, control: http.NewResponseController(c.w), id: doc.ID, last: last, sent: true, each: st.event} // it does not wait for the next answer
 	if err := e.start(); err != nil {
 		return err
 	}
@@ -58,7 +58,6 @@ func (c *a2aCall) follow(doc runDoc, last int64, a accepted) error {
 	if a.done != nil {
 		select {
 		case <-a.done:
-			a.done = nil
 		case <-c.r.Context().Done():
 			return nil
 		case <-c.s.runs.Done():

@@ -131,6 +131,9 @@ func (c *a2aCall) status(doc runDoc) map[string]any {
 			texts = append(texts, cmp.Or(text, fmt.Sprint("the run waits at ", question["path"])))
 		}
 		parts = []any{c.form.part("text", strings.Join(texts, "\n")), c.form.part("data", map[string]any{"questions": doc.Pending})}
+		if doc.Error != "" { // the run could not continue with the answer
+			parts = append(parts, c.form.part("text", doc.Error))
+		}
 	case name == "failed" && doc.Parked != "":
 		parts = []any{c.form.part("text", cmp.Or(doc.Error, doc.Parked))}
 	case name == "failed":
