@@ -3,10 +3,13 @@ package deploy_test
 
 import (
 	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -22,6 +25,13 @@ type mount struct {
 	MountPath string `yaml:"mountPath"`
 }
 
+type volume struct {
+	Name   string
+	Secret struct {
+		DefaultMode fs.FileMode `yaml:"defaultMode"`
+	}
+}
+
 type container struct {
 	Image        string
 	Args         []string
@@ -35,7 +45,7 @@ type object struct {
 		Template struct {
 			Spec struct {
 				Containers []container
-				Volumes    []struct{ Name string }
+				Volumes    []volume
 			}
 		}
 	}
@@ -60,7 +70,13 @@ func TestCommandLines(t *testing.T) {
 	t.Parallel()
 	tea := build(t)
 	lines := map[string][]string{"compose.yaml": composeCommand(t)}
+	modes := map[string]fs.FileMode{} // of the token file
 	for _, o := range objects(t) {
+		for _, v := range o.Spec.Template.Spec.Volumes {
+			if v.Name == "tokens" {
+				modes[o.Metadata.Name] = v.Secret.DefaultMode
+			}
+		}
 		for _, c := range o.Spec.Template.Spec.Containers {
 			lines[o.Metadata.Name] = c.Args
 		}
@@ -77,7 +93,7 @@ func TestCommandLines(t *testing.T) {
 	}
 	// The files of a ConfigMap are links to a hidden directory.
 	write("flows/..1/flow.yaml", "name: flow\nnodes: [{name: a, run: 'return {}'}]\n")
-	write("tokens/tokens", "admin 0123456789abcdef0123")
+	modes["compose.yaml"] = composeTokens(t, filepath.Join(dir, "tokens"))
 	if err := errors.Join(os.Symlink("..1", filepath.Join(dir, "flows/..data")), os.Symlink("..data/flow.yaml", filepath.Join(dir, "flows/flow.yaml"))); err != nil {
 		t.Fatal(err)
 	}
@@ -85,6 +101,9 @@ func TestCommandLines(t *testing.T) {
 		check := append(slices.Clone(args), "--help") // after the flags, because an unknown flag is an error
 		if args[0] == "serve" {
 			check = append(slices.Clone(args), "--check")
+			if err := os.Chmod(filepath.Join(dir, "tokens/tokens"), modes[name]); err != nil {
+				t.Fatal(err)
+			}
 			for i, arg := range check {
 				check[i] = strings.NewReplacer("/flows", dir+"/flows", "/data", dir+"/data", "/run/secrets/", dir+"/tokens/", "/tokens/tokens", dir+"/tokens/tokens").Replace(arg)
 			}
@@ -96,6 +115,40 @@ func TestCommandLines(t *testing.T) {
 			t.Errorf("%s: tea %q: %v\n%s", name, check, err, out)
 		}
 	}
+}
+
+// composeTokens makes the token file in a directory with the command at the head of
+// compose.yaml, except for its owner, and returns its mode.
+func composeTokens(t *testing.T, dir string) fs.FileMode {
+	t.Helper()
+	page, err := os.ReadFile("compose.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	image, err := os.ReadFile("../../scripts/image")
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := regexp.MustCompile(`(?m)^#   (mkdir .*)$`).FindSubmatch(page)
+	user := regexp.MustCompile(`--user (\d+):`).FindSubmatch(image)
+	if line == nil || user == nil {
+		t.Fatalf("commands in compose.yaml: %q; user of the image: %q", line, user)
+	}
+	bin := t.TempDir()
+	if err := errors.Join(os.MkdirAll(dir, 0o700), os.WriteFile(filepath.Join(bin, "sudo"), []byte("#!/bin/sh\necho \"$@\"\n"), 0o700)); err != nil { //nolint:gosec // a program
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", "umask 022; "+string(line[1])) //nolint:gosec // a line of this directory
+	cmd.Dir, cmd.Env = dir, []string{"PATH=" + bin + ":" + os.Getenv("PATH")}
+	out, err := cmd.CombinedOutput()
+	if want := fmt.Sprintf("chown %s tokens\n", user[1]); err != nil || string(out) != want {
+		t.Fatalf("%s: %v, as root %q, want %q", line[1], err, out, want)
+	}
+	info, err := os.Stat(filepath.Join(dir, "tokens"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Mode().Perm()
 }
 
 func composeCommand(t *testing.T) []string {
@@ -161,7 +214,7 @@ func objects(t *testing.T) (all []object) {
 		}
 		for _, c := range o.Spec.Template.Spec.Containers {
 			for _, m := range c.VolumeMounts {
-				if !slices.ContainsFunc(o.Spec.Template.Spec.Volumes, func(v struct{ Name string }) bool { return v.Name == m.Name }) {
+				if !slices.ContainsFunc(o.Spec.Template.Spec.Volumes, func(v volume) bool { return v.Name == m.Name }) {
 					t.Errorf("%s mounts an unknown volume %s", o.Metadata.Name, m.Name)
 				}
 			}
