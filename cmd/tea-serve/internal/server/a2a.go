@@ -387,7 +387,9 @@ func (c *a2aCall) answer(text string, data any, key, hash string) (a accepted, l
 		return a, 0, err
 	}
 	if a, err = c.s.resume(contents, resume); errors.Is(err, errRepeated) {
-		a, err = c.repeated(key, hash)
+		if a, err = c.repeated(key, hash); err == nil && !a.replayed {
+			err = errRepeated // the key has just expired, or could not be recorded
+		}
 	}
 	return a, last, err
 }
@@ -425,6 +427,11 @@ func (c *a2aCall) repeated(key, hash string) (accepted, error) {
 	c.s.mu.Unlock()
 	if err == nil {
 		err = b.wait() // the earlier message may not be on disk yet
+	}
+	if err == nil && a.item != nil {
+		c.s.mu.Lock()
+		defer c.s.mu.Unlock()
+		err = a.item.refused
 	}
 	return a, err
 }

@@ -118,9 +118,11 @@ func (s *server) resume(contents *checkpoints.Contents, resume *resumption) (acc
 		}
 	}
 	s.mu.Lock()
-	if k := resume.key; k != nil && s.led.state.keys[k.Key] != nil {
-		s.mu.Unlock()
-		return accepted{}, errRepeated
+	if k := resume.key; k != nil {
+		if old := s.led.state.keys[k.Key]; old != nil && !time.Now().After(old.Until) {
+			s.mu.Unlock()
+			return accepted{}, errRepeated
+		}
 	}
 	next := &item{ID: id, Workflow: contents.Header.Workflow, At: time.Now(), Resume: resume}
 	o := s.led.state.over[id]
@@ -212,6 +214,8 @@ func (s *server) requeue(next *item) (accepted, error) {
 		if changes.Key != nil {
 			delete(s.led.state.keys, changes.Key.Key)
 		}
+		next.refused = err
+		next.finish(nil, err)
 		return accepted{}, err
 	}
 	if s.led.state.items[next.ID] != next { // it was cancelled meanwhile

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	teacmd "github.com/the-edge-agent/tea/cmd"
 	"github.com/the-edge-agent/tea/host/checkpoints"
@@ -63,5 +64,41 @@ func TestAnswerToAnEarlierQuestionIsRefused(t *testing.T) {
 	}
 	if err := resume(); !errors.Is(err, errAnswered) {
 		t.Errorf("the question of a run that was stopped: %v", err)
+	}
+}
+
+// A message id that has expired can be used for another answer.
+func TestExpiredMessageIDDoesNotRefuseAnAnswer(t *testing.T) {
+	t.Parallel()
+	s, _, contents := waitingRun(t)
+	for until, want := range map[time.Time]error{time.Now().Add(-time.Second): errStopping, time.Now().Add(time.Hour): errRepeated} {
+		s.led.putTest(t, &entry{Key: &keyUse{Key: "k", Run: contents.Header.RunID, Until: until}})
+		if _, err := s.resume(contents, &resumption{Migrate: true, key: &keyUse{Key: "k"}}); !errors.Is(err, want) {
+			t.Errorf("a key until %s: %v, want %v", until, err, want)
+		}
+	}
+}
+
+// An answer that cannot be recorded fails for those who repeat it meanwhile, too.
+func TestAnswerThatIsNotRecordedFailsWhenRepeated(t *testing.T) {
+	t.Parallel()
+	s, _, _ := waitingRun(t)
+	s.ctx = t.Context()
+	key := &keyUse{Key: s.keyName("w", "k"), Run: "r", Until: time.Now().Add(time.Hour)}
+	next := &item{ID: "r", Workflow: "w", Resume: &resumption{key: key}}
+	if err := os.RemoveAll(filepath.Dir(s.led.path)); err != nil {
+		t.Fatal(err)
+	}
+	s.mu.Lock()
+	repeated := next.done()
+	if _, err := s.requeue(next); err == nil {
+		t.Fatal("the answer was recorded")
+	}
+	<-repeated
+	other, _, _ := waitingRun(t)
+	other.led.putTest(t, &entry{Item: next, Key: key}) // as the repeated message saw it
+	c := &a2aCall{s: other, workflow: "w"}
+	if a, err := c.repeated("k", ""); err == nil {
+		t.Errorf("repeated: %+v", a)
 	}
 }
