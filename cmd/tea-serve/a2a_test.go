@@ -104,6 +104,17 @@ func TestA2ATaskIsARun(t *testing.T) {
 	}
 }
 
+// Conversations whose messages have the same ids have different contexts.
+func TestA2AContextsOfDifferentTasksDiffer(t *testing.T) {
+	t.Parallel()
+	s := newProject(t, map[string]string{"greet.yaml": agentOfTests, "ask.yaml": ask}).serve()
+	first, other, again := s.sent("greet", a2aMessage("1", "Ada", "")), s.sent("ask", a2aMessage("1", "Ada", "")), s.sent("greet", a2aMessage("1", "Ada", ""))
+	_, data := resultOfTask(first)
+	if id := first["contextId"]; id == "" || other["contextId"] == id || again["contextId"] != id || data.(map[string]any)["context_id"] != id {
+		t.Errorf("contexts of a task, of another one and of the first message again: %v, %v, %v", first, other["contextId"], again["contextId"])
+	}
+}
+
 func TestA2AQuestionIsInputRequired(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, map[string]string{"ask.yaml": askTwice})

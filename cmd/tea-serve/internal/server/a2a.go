@@ -1,7 +1,9 @@
 package server
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -280,10 +282,7 @@ func (c *a2aCall) accept() (a accepted, last int64, err error) {
 	if err := c.s.access.allowed(c.r, roleRun); err != nil {
 		return a, 0, err
 	}
-	if c.context = m.ContextID; c.context == "" { // a repeated message has the same context
-		sum = sha256.Sum256([]byte(m.MessageID))
-		c.context = hex.EncodeToString(sum[:16])
-	}
+	c.context = cmp.Or(m.ContextID, rand.Text())
 	input, ok := data.(map[string]any)
 	if data != nil && !ok {
 		return a, 0, a2aErrorf(rpcParams, "message.parts: expected an object in data, got %s", value.TypeName(data))
@@ -299,6 +298,9 @@ func (c *a2aCall) accept() (a accepted, last int64, err error) {
 		return a, 0, err
 	}
 	a, err = c.s.accept(request{workflow: c.workflow, trigger: "a2a", input: input, key: key, hash: hash})
+	if a.replayed {
+		c.context = "" // the run has it
+	}
 	return a, 0, err
 }
 
