@@ -104,6 +104,21 @@ func TestA2ATaskIsARun(t *testing.T) {
 	}
 }
 
+// The context id of a task that has not begun is masked like its input.
+func TestA2AContextOfAQueuedTaskIsMasked(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, map[string]string{"greet.yaml": agentOfTests})
+	gate := filepath.Join(p.home, "gate")
+	p.write("block.yaml", block(gate))
+	s := p.serve("--max-running", "1", "--secrets", `{"HOOK": "`+hookSecret+`"}`)
+	s.started()
+	id := s.sent("greet", `{"configuration": {"returnImmediately": true}, `+a2aMessage("m1", "Ada", `, "contextId": "`+hookSecret+`"`)[1:])["id"]
+	if task, failure := s.rpc("greet", "GetTask", fmt.Sprintf(`{"id": %q}`, id)); failure != "" || stateOfTask(task) != "TASK_STATE_SUBMITTED" || task["contextId"] != "***" {
+		t.Errorf("task: %v %s", task, failure)
+	}
+	open(t, gate)
+}
+
 // Conversations whose messages have the same ids have different contexts.
 func TestA2AContextsOfDifferentTasksDiffer(t *testing.T) {
 	t.Parallel()

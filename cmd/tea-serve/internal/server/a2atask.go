@@ -110,7 +110,7 @@ func (s *server) queuedContext(id string) string {
 		return ""
 	}
 	context, _ := input["context_id"].(string)
-	return context
+	return s.svc.Hide(context)
 }
 
 // status returns the status of a run's task, whose message has the questions or the error.
