@@ -218,6 +218,8 @@ func TestA2AFailureAndCancel(t *testing.T) {
 		{"ask", "SendMessage", `{"message": {"messageId": "m", "parts": [{"url": "http://x"}]}}`, "-32005"},
 		{"ask", "SendMessage", `{"message": {"messageId": "m", "parts": [{"data": 7}]}}`, "-32602"},
 		{"ask", "SendMessage", `[]`, "-32602"},
+		{"ask", "SendMessage", a2aMessage("m", "x", `, "contextId": "`+strings.Repeat("c", 256)+`"`), "-32602"},
+		{"ask", "SendMessage", `{"message": {"messageId": "m", "parts": [` + strings.Repeat(`{"text": ""}, `, 1000) + `{"text": "x"}]}}`, "-32602"},
 		{"ask", "ListTasks", `{}`, "-32601"},
 		{"ask", "GetExtendedAgentCard", `{}`, "-32007"},
 		{"ask", "CreateTaskPushNotificationConfig", `{}`, "-32003"},
@@ -230,7 +232,7 @@ func TestA2AFailureAndCancel(t *testing.T) {
 	if _, failure := s.rpc("ask", "GetTask", `{}`, "A2A-Version", "2.0"); !strings.HasPrefix(failure, "-32009") {
 		t.Errorf("version 2.0: %s", failure)
 	}
-	for body, code := range map[string]float64{"{": -32700, "[]": -32600, `{"id": 1, "method": "GetTask"}`: -32600} {
+	for body, code := range map[string]float64{"{": -32700, `{"jsonrpc": "2.0", "id": "` + strings.Repeat("i", 256) + `", "method": "GetTask"}`: -32600, "[]": -32600, `{"id": 1, "method": "GetTask"}`: -32600} {
 		if r := s.request("POST", "/a2a/ask", body); r.status != 200 || r.body["error"].(map[string]any)["code"] != code {
 			t.Errorf("%s: %s", body, r)
 		}

@@ -57,6 +57,13 @@ type a2aPart struct {
 	Data json.RawMessage `json:"data"`
 }
 
+const (
+	// maxID is the size of an id that a client chooses. Each event of a stream has them.
+	maxID = 255
+	// maxParts is the number of parts of a message.
+	maxParts = 1000
+)
+
 // The error codes of A2A and JSON-RPC.
 const (
 	a2aNoTask         = -32001
@@ -183,6 +190,9 @@ func (c *a2aCall) do() (any, error) {
 		}
 		return nil, &a2aError{rpcRequest, err}
 	}
+	if len(body.ID) > maxID {
+		return nil, a2aErrorf(rpcRequest, "id: expected up to %d bytes", maxID)
+	}
 	if len(body.ID) > 0 && !strings.ContainsAny(string(body.ID[:1]), "{[tf") {
 		c.id = body.ID
 	}
@@ -263,8 +273,11 @@ func (c *a2aCall) describe(id string) (runDoc, error) {
 // the first one.
 func (c *a2aCall) accept() (a accepted, last int64, err error) {
 	m := c.params.Message
-	if m.MessageID == "" || len(m.MessageID) > 255 {
-		return a, 0, a2aErrorf(rpcParams, "message.messageId: expected 1 to 255 characters")
+	if m.MessageID == "" || len(m.MessageID) > maxID {
+		return a, 0, a2aErrorf(rpcParams, "message.messageId: expected 1 to %d bytes", maxID)
+	}
+	if len(m.ContextID) > maxID {
+		return a, 0, a2aErrorf(rpcParams, "message.contextId: expected up to %d bytes", maxID)
 	}
 	text, err := json.Marshal(m)
 	if err != nil {
@@ -306,13 +319,14 @@ func (c *a2aCall) accept() (a accepted, last int64, err error) {
 
 // read returns the text of a message and the value of its data part; nil without one.
 func (m a2aMessage) read() (text string, data any, err error) {
+	if n := len(m.Parts); n == 0 || n > maxParts {
+		return "", nil, a2aErrorf(rpcParams, "message.parts: expected 1 to %d parts, got %d", maxParts, n)
+	}
+	var texts []string
 	for i, p := range m.Parts {
 		switch {
 		case p.Text != nil:
-			if text != "" {
-				text += "\n"
-			}
-			text += *p.Text
+			texts = append(texts, *p.Text)
 		case len(p.Data) > 0 && data == nil:
 			if data, err = value.Decode(p.Data); err != nil {
 				return "", nil, a2aErrorf(rpcParams, "message.parts[%d].data: %w", i, err)
@@ -321,10 +335,7 @@ func (m a2aMessage) read() (text string, data any, err error) {
 			return "", nil, a2aErrorf(a2aContentType, "message.parts[%d]: expected text or a single data part; files are not supported", i)
 		}
 	}
-	if len(m.Parts) == 0 {
-		return "", nil, a2aErrorf(rpcParams, "message.parts: expected at least one part")
-	}
-	return text, data, nil
+	return strings.Join(texts, "\n"), data, nil
 }
 
 // a2aInput returns the input of a run: the data of a message, its text as prompt and
