@@ -97,23 +97,31 @@ export class Client {
 				last = event.seq
 				if (event.event === "node_error") failed = event
 			}
-			try {
-				const run = await this.get(id, rest)
-				if (check && !["queued", "running", "done", "waiting"].includes(run.status)) {
-					throw new RunFailed(run, failed?.path, await this.#position(id, failed))
-				}
-				if (run.status !== "queued" && run.status !== "running") return run
-			} catch (error) {
-				if (!(error instanceof ConnectionFailed) || last === 0) throw error
+			const run = await this.#getAgain(id, rest, last > 0)
+			if (check && !["queued", "running", "done", "waiting"].includes(run.status)) {
+				throw new RunFailed(run, failed?.path, await this.#position(id, failed, rest))
 			}
+			if (run.status !== "queued" && run.status !== "running") return run
 			if (last === before) await sleep(minPause, rest.signal) // its next event follows soon
 		}
 	}
 
-	async #position(id: string, failed: RunEvent | undefined): Promise<string | undefined> {
+	// #getAgain repeats get while the server cannot be reached, if it has been reached before.
+	async #getAgain(id: string, options: Wait, connected: boolean): Promise<Run> {
+		for (let pause = minPause; ; pause = Math.min(2 * pause, maxPause)) {
+			try {
+				return await this.get(id, options)
+			} catch (error) {
+				if (!connected || !passes(error)) throw error
+			}
+			await sleep(pause, options.signal)
+		}
+	}
+
+	async #position(id: string, failed: RunEvent | undefined, options: Wait): Promise<string | undefined> {
 		const found = positionIn(String(failed?.error ?? ""))
 		if (found || !failed) return found
-		const source = await this.source(id).catch(() => undefined) // without it the position is unknown
+		const source = await this.source(id, options).catch(() => undefined) // without it the position is unknown
 		const path = (failed.path ?? "").replace(/#\d+|\[\d+\]/g, "")
 		const line = source?.lines?.[path] ?? source?.lines?.[failed.node ?? ""]
 		return line ? `${source?.file}:${line}` : undefined
@@ -136,11 +144,16 @@ export class Client {
 				const headers = { Accept: "text/event-stream", "Last-Event-ID": String(last) }
 				const response = await this.#send("GET", runPath(id, "events"), { headers, signal: signal ? AbortSignal.any([signal, lost.signal]) : lost.signal })
 				if (response.status === 204 || !response.body) return
-				connected = true
-				for await (const event of readEvents(response.body)) {
+				connected = isType(response, "text/event-stream")
+				if (!connected) throw new ConnectionFailed("the response is not a stream of events; check the address")
+				for await (const line of readLines(response.body)) {
 					clearTimeout(timer)
 					timer = setTimeout(() => lost.abort(), silence)
-					if (!event || event.seq <= last) continue
+					if (line === undefined) continue
+					const event = parseEvent(line)
+					connected = event !== undefined
+					if (!event) throw new ConnectionFailed("the stream has something that is not an event; check the address")
+					if (event.seq <= last) continue
 					last = event.seq
 					pause = minPause
 					ended = event.event === "run_end" // events follow if the run was continued
@@ -148,8 +161,7 @@ export class Client {
 				}
 			} catch (error) {
 				signal?.throwIfAborted()
-				const again = error instanceof ConnectionFailed || (error instanceof ServerError && passing.has(error.status))
-				if (!connected || !again) throw error
+				if (!connected || !passes(error)) throw error
 			} finally {
 				clearTimeout(timer)
 				lost.abort()
@@ -189,7 +201,7 @@ export class Client {
 	/** Returns the last execution of a node, by its name or path. */
 	node(id: string, at: string): Promise<RunNode> { return this.request("GET", runPath(id, "node"), { query: { at } }) }
 	/** Returns the text of the workflow as it was when a run began. */
-	source(id: string): Promise<Source> { return this.request("GET", runPath(id, "source")) }
+	source(id: string, options: Wait = {}): Promise<Source> { return this.request("GET", runPath(id, "source"), options) }
 	/** Draws the workflow of a run with the statuses of its nodes, as SVG. */
 	graph(id: string): Promise<string> { return this.request("GET", runPath(id, "graph.svg")) }
 	/** Returns the workflows, and the files that cannot be loaded. */
@@ -234,14 +246,25 @@ const runPath = (id: string, of?: string): string => `/v1/runs/${encodeURICompon
 const time = (date: Date): string => date.toISOString().replace(/\.\d+/, "")
 const isType = (response: Response, type: string): boolean => (response.headers.get("content-type") ?? "").startsWith(type)
 
+const passes = (error: unknown): boolean => error instanceof ConnectionFailed || (error instanceof ServerError && passing.has(error.status))
+
 // The message of fetch's error is general; its cause says what happened.
 function reason(error: unknown): string {
 	const { message, cause } = error as Error
 	return cause instanceof Error && cause.message ? cause.message : message
 }
 
-// readEvents returns server-sent events, and undefined for each chunk that arrives.
-async function* readEvents(stream: ReadableStream<Uint8Array>): AsyncGenerator<RunEvent | undefined, void, undefined> {
+function parseEvent(line: string): RunEvent | undefined {
+	try {
+		const event = JSON.parse(line)
+		return typeof event?.seq === "number" ? event : undefined
+	} catch {
+		return undefined
+	}
+}
+
+// readLines returns the data of server-sent events, and undefined for each chunk that arrives.
+async function* readLines(stream: ReadableStream<Uint8Array>): AsyncGenerator<string | undefined, void, undefined> {
 	const reader = stream.getReader(), decoder = new TextDecoder()
 	try {
 		for (let rest = ""; ;) {
@@ -250,7 +273,7 @@ async function* readEvents(stream: ReadableStream<Uint8Array>): AsyncGenerator<R
 			yield
 			const lines = (rest + decoder.decode(value, { stream: true })).split("\n")
 			rest = lines.pop() ?? ""
-			for (const line of lines) if (line.startsWith("data: ")) yield JSON.parse(line.slice("data: ".length)) as RunEvent
+			for (const line of lines) if (line.startsWith("data: ")) yield line.slice("data: ".length)
 		}
 	} catch (error) {
 		throw new ConnectionFailed(`the stream is broken: ${reason(error)}`, error)

@@ -138,6 +138,29 @@ test("events continue after a lost connection", async () => {
 	assert(whole.length > 600 && opened > 1, `${whole.length} events, ${opened} streams`)
 })
 
+test("an address that is not tea's", async () => {
+	for (const [type, body] of [["text/html", "<h1>It works</h1>"], ["text/event-stream", "data: {\n\n"], ["text/event-stream", "data: null\n\n"]] as const) {
+		let requests = 0
+		const client = new Client(url, { fetch: () => Promise.resolve(requests++ < 3 ? new Response(body, { headers: { "Content-Type": type } }) : new Response("", { status: 404 })) })
+		await assert.rejects(all(client.events("x")), ConnectionFailed)
+		await assert.rejects(client.wait("x"), ConnectionFailed)
+		assert.equal(requests, 2)
+	}
+})
+
+test("a wait survives answers of a proxy", async () => {
+	for (const ask of [false, true]) {
+		const id = ask ? await tea.start("ask", { n: 1 }) : (await tea.run("many")).id
+		let refusals = 0
+		const client = new Client(url, {
+			token: "0123456789abcdef0123",
+			fetch: (input, init) => !String(input).includes("/events") && refusals++ < 2 ? Promise.resolve(new Response("", { status: 503 })) : fetch(input, init),
+		})
+		assert.equal((await client.wait(id, { signal: AbortSignal.timeout(10_000) })).status, ask ? "waiting" : "done")
+		assert.equal(refusals, 3)
+	}
+})
+
 for (const signal of ["SIGKILL", "SIGTERM"] as const) {
 	test(`waits and events survive a restart after ${signal}`, async () => {
 		let streams = 0, allOpen = (): void => {}
