@@ -187,6 +187,49 @@ def test_events_continue_after_a_lost_connection(tea: Client, server: Server) ->
     assert broken.opened > 1
 
 
+@pytest.mark.parametrize(("kind", "text"), [
+    ("text/html", "<h1>It works</h1>"), ("text/event-stream", "data: {\n\n"), ("text/event-stream", "data: null\n\n"),
+])
+def test_an_address_that_is_not_teas(kind: str, text: str) -> None:
+    requests = 0
+
+    def respond(_: httpx.Request) -> httpx.Response:
+        nonlocal requests
+        requests += 1
+        return httpx.Response(200 if requests < 3 else 404, text=text, headers={"Content-Type": kind})
+
+    with Client("http://other.example", transport=httpx.MockTransport(respond)) as client:
+        with pytest.raises(ConnectionFailed):
+            list(client.events("x"))
+        with pytest.raises(ConnectionFailed):
+            client.wait("x")
+    assert requests == 2
+
+
+class Proxy(httpx.HTTPTransport):
+    """Refuses the first requests for a run and its source."""
+
+    refused = 0
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        if request.url.path.endswith("/source"):
+            raise httpx.ConnectError("lost")
+        if not request.url.path.endswith("/events") and self.refused < 2:
+            self.refused += 1
+            return httpx.Response(503)
+        return super().handle_request(request)
+
+
+def test_wait_survives_answers_of_a_proxy(tea: Client, server: Server) -> None:
+    for workflow, status in (("ask", "waiting"), ("many", "done")):
+        proxy = Proxy()
+        with server.client(transport=proxy) as client:
+            id = tea.start(workflow, {"n": 1})
+            assert client.wait(id, timeout=10)["status"] == status and proxy.refused == 2
+    with server.client(transport=Proxy()) as client, pytest.raises(RunFailed):
+        client.wait(tea.start("boom"), timeout=10)
+
+
 @pytest.mark.parametrize("kill", [True, False])
 def test_wait_survives_a_restart(server: Server, kill: bool) -> None:
     async def main() -> None:

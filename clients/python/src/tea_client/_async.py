@@ -87,25 +87,34 @@ class AsyncClient:
                     last = event.seq
                     if event.type == "node_error":
                         failed = event
-            try:
-                run = await self.get(id)
-                if run["status"] not in ("queued", "running"):
-                    break
-            except ConnectionFailed:
-                if last == 0:
-                    raise
+            run = await self._get(id, end, last > 0)
+            if run["status"] not in ("queued", "running"):
+                break
             if last == before:  # its next event is imminent
                 await asyncio.sleep(_left(_MIN_PAUSE, end))
         if check and run["status"] not in ("done", "waiting"):
             raise RunFailed(run, failed.path, await self._position(id, failed))
         return run
 
+    async def _get(self, id: str, end: float | None, connected: bool) -> Run:
+        """Repeats get while the server cannot be reached, if it has been reached before."""
+        pause = _MIN_PAUSE
+        while True:
+            try:
+                timeout = httpx.Timeout(_left(_SILENCE, end), connect=_left(10, end))
+                return cast(Run, await self.request("GET", _path(id), params={"state": "true"}, timeout=timeout))
+            except (ConnectionFailed, ServerError) as error:
+                if not connected or isinstance(error, ServerError) and error.status not in _PASSING:
+                    raise
+            await asyncio.sleep(_left(pause, end))
+            pause = min(2 * pause, _MAX_PAUSE)
+
     async def _position(self, id: str, failed: Event) -> str | None:
         if found := position_in(failed.get("error", "")):
             return found
         try:
             source = await self.source(id)
-        except ServerError:  # it is lost
+        except (ConnectionFailed, ServerError):  # the position is unknown
             return None
         lines, path = source.get("lines", {}), re.sub(r"#\d+|\[\d+\]", "", failed.path or "")
         line = lines.get(path) or lines.get(failed.node or "")
@@ -131,6 +140,8 @@ class AsyncClient:
                         raise _refused(response)
                     if response.status_code == 204:
                         return
+                    if not response.headers.get("content-type", "").startswith("text/event-stream"):
+                        raise ConnectionFailed("the response is not a stream of events; check the address")
                     connected, rest = True, b""
                     async for chunk in response.aiter_bytes():
                         _left(_SILENCE, end)

@@ -13,9 +13,12 @@ class Event(dict[str, Any]):
     def read(cls, line: bytes) -> Self:
         """Returns the event in a line of a stream."""
         try:
-            return cls(json.loads(line))
-        except ValueError as error:
-            raise ConnectionFailed(f"the stream has something that is not an event: {error}") from error
+            event = cls(json.loads(line))
+            if event.seq > 0:
+                return event
+        except (KeyError, TypeError, ValueError):
+            pass
+        raise ConnectionFailed("the stream has something that is not an event; check the address")
 
     @property
     def seq(self) -> int:
