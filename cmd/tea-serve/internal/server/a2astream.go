@@ -68,8 +68,10 @@ func (c *a2aCall) follow(doc runDoc, last int64, a accepted) error {
 	if err != nil {
 		return nil //nolint:nilerr // the run was removed: GetTask reports it
 	}
+	e.deadline()
 	if doc.Status == string(flow.Done) {
 		_, _ = c.w.Write(st.artifactUpdate(c.artifact(doc), false, true))
+		e.deadline()
 	}
 	_, _ = c.w.Write(st.statusUpdate(c.status(doc), true))
 	return nil
