@@ -205,10 +205,13 @@ func (s *server) getRun(w http.ResponseWriter, r *http.Request) error {
 
 func (s *server) describeRun(ctx context.Context, id string, state bool) (runDoc, error) {
 	runs, contents, err := s.contents(id)
+	s.mu.Lock()
+	it, d := s.led.state.items[id], s.led.state.drops[id]
+	if it == nil && s.led.state.over[id] != nil && errors.Is(err, errNoRun) {
+		runs, contents, err = s.contents(id) // it may have begun and ended meanwhile
+	}
 	if err != nil {
-		s.mu.Lock()
 		defer s.mu.Unlock()
-		it, d := s.led.state.items[id], s.led.state.drops[id]
 		if it == nil && d != nil {
 			return d.doc(), nil
 		}
@@ -221,6 +224,7 @@ func (s *server) describeRun(ctx context.Context, id string, state bool) (runDoc
 		}
 		return doc, nil
 	}
+	s.mu.Unlock()
 	entry, err := runs.Entry(id)
 	if err != nil {
 		return runDoc{}, err
