@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/the-edge-agent/tea/host/flow"
@@ -151,13 +152,13 @@ func promptOf(messages []any) string {
 	case string:
 		return content
 	case []any:
-		text := ""
+		var text strings.Builder
 		for _, part := range content {
 			part, _ := part.(map[string]any)
 			piece, _ := part["text"].(string)
-			text += piece
+			text.WriteString(piece)
 		}
-		return text
+		return text.String()
 	}
 	return ""
 }
