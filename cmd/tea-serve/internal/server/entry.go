@@ -230,6 +230,14 @@ func (s *ledgerState) apply(e *entry) {
 	}
 }
 
+// key returns a deduplication key that has not expired, nil if there is none.
+func (s *ledgerState) key(name string) *keyUse {
+	if k := s.keys[name]; k != nil && !time.Now().After(k.Until) {
+		return k
+	}
+	return nil
+}
+
 // before returns entries that undo the trigger entries among the given ones.
 func (s *ledgerState) before(entries []*entry) (list []*entry) {
 	for _, e := range entries {

@@ -204,8 +204,8 @@ func (s *server) keyName(workflow, key string) string {
 // keyed returns the run of an earlier request with the same key; replayed is false if
 // there is none. The caller holds the mutex.
 func (s *server) keyed(workflow, key, hash string) (accepted, error) {
-	k := s.led.state.keys[s.keyName(workflow, key)]
-	if key == "" || k == nil || time.Now().After(k.Until) {
+	k := s.led.state.key(s.keyName(workflow, key))
+	if key == "" || k == nil {
 		return accepted{}, nil
 	}
 	if k.Hash != hash {

@@ -118,11 +118,9 @@ func (s *server) resume(contents *checkpoints.Contents, resume *resumption) (acc
 		}
 	}
 	s.mu.Lock()
-	if k := resume.key; k != nil {
-		if old := s.led.state.keys[k.Key]; old != nil && !time.Now().After(old.Until) {
-			s.mu.Unlock()
-			return accepted{}, errRepeated
-		}
+	if k := resume.key; k != nil && s.led.state.key(k.Key) != nil {
+		s.mu.Unlock()
+		return accepted{}, errRepeated
 	}
 	next := &item{ID: id, Workflow: contents.Header.Workflow, At: time.Now(), Resume: resume}
 	o := s.led.state.over[id]
