@@ -59,6 +59,7 @@ func TestEventsContinueWhenTheConnectionIsLost(t *testing.T) {
 	var asked []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked = append(asked, r.Header.Get("Last-Event-ID"))
+		w.Header().Set("Content-Type", "text/event-stream")
 		event := func(seq int, kind string) {
 			fmt.Fprintf(w, "id: %d\ndata: {\"seq\":%d,\"event\":%q,\"run_id\":\"r\"}\n\n:\n\n", seq, seq, kind)
 		}
@@ -139,8 +140,12 @@ func TestEventsEndWithErrorsThatDoNotPass(t *testing.T) {
 			w.WriteHeader(http.StatusNotFound)
 			fmt.Fprint(w, `{"title": "Not Found", "status": 404, "detail": "there is no such run"}`)
 		}, "there is no such run"},
-		"another server": {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "data: <html>\n\n") }, "read the events of the run"},
-		"unknown error":  {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusTeapot) }, "status 418"},
+		"another server": {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<h1>It works</h1>") }, "is not a stream of events"},
+		"another stream": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			fmt.Fprint(w, "data: <html>\n\n")
+		}, "read the events of the run"},
+		"unknown error": {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusTeapot) }, "status 418"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -166,11 +171,35 @@ func TestEventsEndWithErrorsThatDoNotPass(t *testing.T) {
 	}
 }
 
+func TestWaitSurvivesAnswersOfAProxy(t *testing.T) {
+	t.Parallel()
+	var requests atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case strings.HasSuffix(r.URL.Path, "/events"):
+			w.Header().Set("Content-Type", "text/event-stream")
+			fmt.Fprint(w, "data: {\"seq\":1,\"event\":\"run_end\"}\n\n")
+		case requests.Add(1) == 1:
+			w.WriteHeader(http.StatusBadGateway)
+		case requests.Load() == 2:
+			panic(http.ErrAbortHandler)
+		default:
+			fmt.Fprint(w, `{"id": "r", "status": "done"}`)
+		}
+	}))
+	defer server.Close()
+	run, err := newClient(t, server.URL, client.Options{}).Wait(t.Context(), "r")
+	if err != nil || run.Status != "done" {
+		t.Errorf("%+v, %v", run, err)
+	}
+}
+
 func TestEventsEndWithTheContext(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
 		fmt.Fprint(w, "data: {\"seq\":1,\"event\":\"run_start\"}\n\n")
 		w.(http.Flusher).Flush()
 		<-r.Context().Done()

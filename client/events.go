@@ -97,9 +97,14 @@ type stream struct {
 
 // wait waits before the stream is reopened.
 func (s *stream) wait(ctx context.Context) error {
-	timer := time.NewTimer(s.pause)
-	defer timer.Stop()
+	pause := s.pause
 	s.pause = min(2*s.pause, maxPause)
+	return sleep(ctx, pause)
+}
+
+func sleep(ctx context.Context, pause time.Duration) error {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
 	select {
 	case <-timer.C:
 		return nil
@@ -126,6 +131,9 @@ func (s *stream) read(ctx context.Context) error {
 	s.connected = true
 	if res.StatusCode == http.StatusNoContent {
 		return errEnded
+	}
+	if !strings.HasPrefix(res.Header.Get("Content-Type"), "text/event-stream") {
+		return fmt.Errorf("%w: the response is not a stream of events; check the address", errBroken)
 	}
 	lines := bufio.NewScanner(res.Body)
 	lines.Buffer(nil, maxLine)

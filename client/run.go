@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"iter"
 	"net/http"
 	"net/url"
@@ -222,18 +223,30 @@ func (c *Client) Wait(ctx context.Context, id string) (*Run, error) {
 			}
 			last = e.Seq
 		}
-		if run, err := c.Run(ctx, id, true); err != nil || run.Status.Ended() {
+		run, err := c.Run(ctx, id, true)
+		for pause := minPause; last > 0 && ctx.Err() == nil && unavailable(err); pause = min(2*pause, maxPause) {
+			if err = sleep(ctx, pause); err == nil {
+				run, err = c.Run(ctx, id, true)
+			}
+		}
+		if err != nil || run.Status.Ended() {
 			return run, err
 		}
 		if last > before {
 			continue
 		}
-		select { // its next event is imminent
-		case <-time.After(minPause):
-		case <-ctx.Done():
-			return nil, ctx.Err()
+		if err := sleep(ctx, minPause); err != nil { // its next event is imminent
+			return nil, err
 		}
 	}
+}
+
+// unavailable reports whether the server could not be reached, or refused a request for
+// now.
+func unavailable(err error) bool {
+	_, refused := errors.AsType[*Error](err)
+	_, lost := errors.AsType[*url.Error](err)
+	return (refused || lost) && passes(err)
 }
 
 // State returns the state of a run as JSON, without secrets.
