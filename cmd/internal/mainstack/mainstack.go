@@ -6,7 +6,7 @@
 // The package imports nothing, so that it is initialized among the first.
 package mainstack
 
-func init() { grow(false) }
+var _ = grow(false)
 
 // grow has a frame of 40 KiB, which makes the stack 64 KiB. It uses the frame only if touch
 // is set.
