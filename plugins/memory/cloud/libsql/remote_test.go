@@ -91,5 +91,6 @@ func TestSyncWithAnOlderCopy(t *testing.T) {
 	dir := t.TempDir()
 	server := startServer(t, dir)
 	r := syncsuite.Remote{Settings: map[string]any{"engine": "libsql", "url": server.defaultURL(t)}, Option: Option()}
-	syncsuite.Restored(t, r, syncsuite.FolderCopies(t, dir, server.Stop, func() { server.start(t) }))
+	// server.Stop would be the method of the process before the first restart.
+	syncsuite.Restored(t, r, syncsuite.FolderCopies(t, dir, func() { server.Stop() }, func() { server.start(t) }))
 }
