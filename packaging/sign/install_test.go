@@ -448,13 +448,10 @@ func TestInstallReportsFailedDownloads(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if strings.HasPrefix(r.URL.Path, "/closed") {
-					w.WriteHeader(http.StatusForbidden)
-				} else {
-					http.NotFound(w, r)
-				}
-			}))
+			mux := http.NewServeMux()
+			mux.HandleFunc("/closed/", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) })
+			mux.Handle("/release/", http.StripPrefix("/release", http.FileServer(http.Dir(s.release("0.1.0")))))
+			server := httptest.NewServer(mux)
 			defer server.Close()
 			out, err := s.install(server.URL)
 			if err == nil || !strings.Contains(out, server.URL+" has no checksums.txt") {
@@ -464,9 +461,7 @@ func TestInstallReportsFailedDownloads(t *testing.T) {
 			if err == nil || strings.Contains(out, "has no") || !strings.Contains(out, "/closed/checksums.txt cannot be downloaded") || !strings.Contains(out, message) {
 				t.Errorf("a refused request: %v\n%s", err, out)
 			}
-			dir := s.release("0.1.0")
-			server.Config.Handler = http.FileServer(http.Dir(dir))
-			if out, err := s.install(server.URL); err != nil || s.installed() != "tea 0.1.0" {
+			if out, err := s.install(server.URL + "/release"); err != nil || s.installed() != "tea 0.1.0" {
 				t.Errorf("%v, %s\n%s", err, s.installed(), out)
 			}
 		})
