@@ -74,7 +74,7 @@ func (s *system) release(version string) string {
 	zipped := gzip.NewWriter(&file)
 	archive := tar.NewWriter(zipped)
 	for path, text := range map[string]string{
-		"bin/tea": "#!/bin/sh\necho tea " + version + "\n", "share/tea.1.gz": "manual", "share/completions/tea.bash": "bash",
+		"bin/tea": "#!/bin/sh\n[ \"$1\" != run ] || echo Hello\necho tea " + version + "\n", "share/tea.1.gz": "manual", "share/completions/tea.bash": "bash",
 		"share/completions/tea.zsh": "zsh", "share/completions/tea.fish": "fish",
 	} {
 		if err := archive.WriteHeader(&tar.Header{Name: name + "/" + path, Mode: 0o755, Size: int64(len(text))}); err != nil {
