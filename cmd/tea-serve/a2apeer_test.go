@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
@@ -67,33 +66,36 @@ func delegating(t *testing.T) string {
 	return ""
 }
 
-// delegates runs the workflow of the guide and answers its questions. It returns the text
-// of the artifact.
-func (s *service) delegates(agent string, answers ...string) any {
-	s.t.Helper()
-	run := s.run("delegate", fmt.Sprintf(`{"agent": %q, "prompt": "go"}`, agent))
+// delegates serves the workflow of the guide with an agent, runs it and answers its
+// questions. It returns the last task.
+func delegates(t *testing.T, agent string, answers ...string) map[string]any {
+	t.Helper()
+	p := newProject(t, map[string]string{"delegate.yaml": strings.ReplaceAll(delegating(t), "http://localhost:8311/a2a/colors", agent)})
+	s := p.serve(p.withPlugins()...)
+	run := s.run("delegate", `{"prompt": "go"}`)
 	for _, answer := range answers {
 		if run["status"] != "waiting" {
-			s.t.Fatalf("run: %v", run)
+			t.Fatalf("run: %v", run)
 		}
 		r := s.request("POST", "/v1/runs/"+run["id"].(string)+"/resume?wait=60", `{"answers": {"ask": `+answer+`}}`)
 		if run = r.body; r.status != http.StatusOK {
-			s.t.Fatal(r)
+			t.Fatal(r)
 		}
 	}
 	state, _ := run["state"].(map[string]any)
 	task, _ := state["task"].(map[string]any)
-	if task["artifacts"] == nil {
-		s.t.Fatalf("run: %v", run)
+	if task == nil || run["status"] != "done" {
+		t.Fatalf("run: %v", run)
 	}
-	return task["artifacts"].([]any)[0].(map[string]any)["parts"].([]any)[0].(map[string]any)["text"]
+	return task
 }
 
 func TestA2AWorkflowUsesAnAgent(t *testing.T) {
 	t.Parallel()
-	s := newProject(t, map[string]string{"colors.yaml": askTwice, "delegate.yaml": delegating(t)}).serve()
-	if got := s.delegates(s.url+"/a2a/colors", `"blue"`, `"3"`); got != "3 blue" {
-		t.Errorf("artifact: %v", got)
+	s := newProject(t, map[string]string{"colors.yaml": askTwice}).serve()
+	task := delegates(t, s.url+"/a2a/colors", `"blue"`, `"3"`)
+	if data, _ := task["data"].(map[string]any); task["text"] != "3 blue" || data["color"] != "blue" {
+		t.Errorf("task: %v", task)
 	}
 }
 
@@ -116,8 +118,7 @@ func TestA2APeerServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newProject(t, map[string]string{"delegate.yaml": delegating(t)}).serve()
-	if got := s.delegates(strings.TrimSpace(url), `"blue"`); got != "dark blue" {
-		t.Errorf("artifact: %v", got)
+	if task := delegates(t, strings.TrimSpace(url), `"blue"`); task["text"] != "dark blue" {
+		t.Errorf("task: %v", task)
 	}
 }

@@ -119,15 +119,15 @@ func (c *otelCollector) points(name, kind, field string) map[string]any {
 	return all
 }
 
-// llmPlugin builds the plugin of models, and returns its directory.
-var llmPlugin = sync.OnceValues(func() (string, error) {
+// builtPlugins builds the plugins for models and agents, and returns their directory.
+var builtPlugins = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "tea-plugin")
 	if err != nil {
 		return "", err
 	}
-	out, err := exec.Command("go", "build", "-o", dir, "../../plugins/llm/cmd/tea-plugin-llm").CombinedOutput()
+	out, err := exec.Command("go", "build", "-ldflags=-w", "-o", dir, "../../plugins/llm/cmd/tea-plugin-llm", "../../plugins/mcp/cmd/tea-plugin-mcp").CombinedOutput()
 	if err != nil {
-		return "", fmt.Errorf("build the plugin: %w\n%s", err, out)
+		return "", fmt.Errorf("build the plugins: %w\n%s", err, out)
 	}
 	return dir, nil
 })
@@ -154,8 +154,8 @@ func asker(t *testing.T) string {
 		"nodes: [{name: ask, uses: llm.call, with: {prompt: '{{ state.prompt }}'}}]\n"
 }
 
-func (p *project) withModels() []string {
-	dir, err := llmPlugin()
+func (p *project) withPlugins() []string {
+	dir, err := builtPlugins()
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -166,7 +166,7 @@ func TestCollectorGetsTracesAndMetrics(t *testing.T) {
 	t.Parallel()
 	c := newCollector(t)
 	p := newProject(t, map[string]string{"asker.yaml": asker(t)})
-	s := p.serve(append(p.withModels(), "--otlp-endpoint", c.url, "--metrics-interval", "1s")...)
+	s := p.serve(append(p.withPlugins(), "--otlp-endpoint", c.url, "--metrics-interval", "1s")...)
 	s.run("asker", `{"prompt": "Hi"}`)
 	if r := s.request("POST", "/v1/workflows/asker/runs?wait=600", `{"input": {"prompt": "refuse"}}`); r.body["status"] != "failed" {
 		t.Fatalf("run: %s", r)

@@ -92,7 +92,7 @@ func TestDashboardInPrometheus(t *testing.T) {
 		"asker.yaml": asker(t), "bad.yaml": "nodes: [{name: n, uses: jsn.parse}]",
 		"picky.yaml": "state_schema: {n: int}\nnodes: [{name: n}]\nserve: {triggers: [{at_start: true, input: {n: many}}]}\n", // the event starts no run
 	})
-	s := p.serve(append(p.withModels(), "--alert-url", modelServer(t))...)
+	s := p.serve(append(p.withPlugins(), "--alert-url", modelServer(t))...)
 	prom := newPrometheus(t, s, "2s")
 	prom.await(`up{job="tea"} == 1`)
 	s.run("asker", `{"prompt": "Hi"}`)

@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 
+	"github.com/the-edge-agent/tea/plugins/mcp/internal/a2a"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/schema"
 )
@@ -15,8 +16,8 @@ func Bundle() tea.Bundle {
 	return tea.Bundle{
 		Name:        bundleName,
 		Version:     version,
-		Description: "Uses the tools, resources and prompts of MCP servers.",
-		Settings:    map[string]*schema.Schema{settingsKey: schema.Of[Settings]()},
+		Description: "Uses the tools, resources and prompts of MCP servers, and A2A agents.",
+		Settings:    map[string]*schema.Schema{settingsKey: schema.Of[Settings](), a2a.SettingsKey: schema.Of[a2a.Settings]()},
 		Open:        func(_ context.Context, s tea.Settings) (any, error) { return open(s) },
 		Actions: []tea.Action{
 			tea.NewMethod("mcp.call", "Calls a tool of an MCP server.", (*Client).Call, tea.Streaming()),
@@ -24,6 +25,8 @@ func Bundle() tea.Bundle {
 			tea.NewMethod("mcp.read_resource", "Reads a resource of an MCP server.", (*Client).ReadResource, tea.Streaming(), tea.Idempotent(), tea.Reads()),
 			tea.NewMethod("mcp.get_prompt", "Returns a prompt of an MCP server, as messages for llm.call.", (*Client).GetPrompt, tea.Streaming(), tea.Idempotent(), tea.Reads()),
 			tea.NewMethod(describeAction, "Describes the tools of all servers as actions, for the file of accepted tools.", (*Client).DescribeTools, tea.Idempotent()),
+			tea.NewMethod("a2a.send", "Sends a message to an A2A agent and waits for its result or question.", (*Client).Send, tea.Streaming()),
+			tea.NewMethod("a2a.card", "Returns the card of an A2A agent.", (*Client).Card, tea.Idempotent(), tea.Reads()),
 		},
 		Dynamic: &tea.Dynamic{
 			DynamicActions: tea.DynamicActions{File: settingsKey + ".tools_file", List: describeAction},

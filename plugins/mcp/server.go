@@ -11,15 +11,17 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/the-edge-agent/tea/plugins/mcp/internal/a2a"
 	"github.com/the-edge-agent/tea/plugins/mcp/internal/process"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/x/breaker"
 	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
-// Client is the set of MCP servers of one workflow. It is safe for concurrent
+// Client is the set of MCP servers and A2A agents of one workflow. It is safe for concurrent
 // use. The host closes it.
 type Client struct {
+	*a2a.Agents
 	servers  map[string]*server
 	accepted *accepted
 	group    *process.Group
@@ -31,7 +33,15 @@ func open(s tea.Settings) (*Client, error) {
 	if err := s.Decode(settingsKey, &settings); err != nil {
 		return nil, err
 	}
-	c := &Client{servers: map[string]*server{}, accepted: &accepted{path: settings.ToolsFile}, group: process.NewGroup()}
+	var agents a2a.Settings
+	if err := s.Decode(a2a.SettingsKey, &agents); err != nil {
+		return nil, err
+	}
+	opened, err := a2a.Open(agents)
+	if err != nil {
+		return nil, err
+	}
+	c := &Client{Agents: opened, servers: map[string]*server{}, accepted: &accepted{path: settings.ToolsFile}, group: process.NewGroup()}
 	for name, config := range settings.Servers {
 		if err := config.check(name); err != nil {
 			return nil, err
@@ -49,6 +59,7 @@ func (c *Client) Close() error {
 	}
 	closing.Wait()
 	c.group.Close()
+	c.Agents.Close()
 	return nil
 }
 
