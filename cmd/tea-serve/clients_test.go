@@ -66,18 +66,53 @@ func TestGeneratedPythonClient(t *testing.T) {
 func TestGeneratedTypeScriptTypes(t *testing.T) {
 	t.Parallel()
 	g := newGenerators(t)
-	if err := os.Symlink(filepath.Join(g.peers, "node_modules"), filepath.Join(g.dir, "node_modules")); err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(g.client("client.mts"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(g.dir, "client.mts"), text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	bin := filepath.Join(g.dir, "node_modules/.bin")
-	g.run(filepath.Join(bin, "openapi-typescript"), g.document, "-o", "api.d.ts")
-	g.run(filepath.Join(bin, "tsc"), "--strict", "--noEmitOnError", "--skipLibCheck", "--target", "es2022", "--module", "nodenext", "--types", "node", "client.mts")
+	g.node()
+	g.run(filepath.Join(g.peers, "node_modules/.bin/openapi-typescript"), g.document, "-o", "api.d.ts")
+	g.typescript("client.mts")
 	g.run("node", "client.mjs", g.url, g.token, pack(t, "1.0.0", false), pack(t, "2.0.0", false))
+}
+
+// node links the packages of Node.js into the directory.
+func (g *generators) node() {
+	g.t.Helper()
+	if err := os.Symlink(filepath.Join(g.peers, "node_modules"), filepath.Join(g.dir, "node_modules")); err != nil {
+		g.t.Fatal(err)
+	}
+}
+
+// typescript compiles a program in the directory. The other files are what it imports.
+func (g *generators) typescript(name string, others ...string) {
+	g.t.Helper()
+	for _, name := range append(others, name) {
+		text, err := os.ReadFile(g.client(name))
+		if err != nil {
+			g.t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(g.dir, name), text, 0o600); err != nil {
+			g.t.Fatal(err)
+		}
+	}
+	g.run(filepath.Join(g.peers, "node_modules/.bin/tsc"), "--strict", "--noEmitOnError", "--skipLibCheck", "--target", "es2022", "--module", "nodenext", "--types", "node", name)
+}
+
+// chatFlows answer a chat with its options, and fail.
+var chatFlows = map[string]string{
+	"options.yaml": `nodes: [{name: n, uses: json.stringify, with: {data: "{{ state.chat_options }}"}, output: {answer: "{{ result.text }}"}}]`,
+	"fail.yaml":    `nodes: [{name: n, run: 'error("no luck")'}]`,
+}
+
+// TestOpenAIPythonClient sends each option that OpenAI's client has: it is refused, or
+// the workflow gets it.
+func TestOpenAIPythonClient(t *testing.T) {
+	t.Parallel()
+	g := &generators{t: t, dir: t.TempDir(), peers: peertest.Dir(t, "../..", "litellm")}
+	g.run(filepath.Join(g.peers, "python/bin/python"), g.client("chat.py"), newProject(t, chatFlows).serve().url, g.client("chat-options.json"))
+}
+
+func TestOpenAIJavaScriptClient(t *testing.T) {
+	t.Parallel()
+	g := &generators{t: t, dir: t.TempDir(), peers: peertest.Dir(t, "../..", "openapi-clients")}
+	g.node()
+	g.typescript("chat.mts", "chat-options.json")
+	g.run("node", "chat.mjs", newProject(t, chatFlows).serve().url)
 }

@@ -28,6 +28,7 @@ type chat struct {
 	messages []any
 	stream   bool
 	usage    bool // ends a stream with a chunk that has the usage
+	options  map[string]any
 	// id and created identify the answer.
 	id      string
 	created int64
@@ -60,7 +61,7 @@ func (s *server) postChat(w http.ResponseWriter, r *http.Request) error {
 	if v == nil {
 		return noWorkflow(c.model)
 	}
-	input := map[string]any{"messages": c.messages, "prompt": promptOf(c.messages)}
+	input := map[string]any{"messages": c.messages, "prompt": promptOf(c.messages), "chat_options": c.options}
 	err = s.svc.CheckInput(v.Workflow, input)
 	s.mu.Lock()
 	if err == nil && s.budgetSpent(v) {
@@ -90,17 +91,29 @@ var forms = []struct { //nolint:gochecknoglobals // a constant
 	{"tools", nil, "a workflow calls its own tools; remove tools"},
 	{"functions", nil, "a workflow calls its own tools; remove functions"},
 	{"tool_choice", []any{"none", "auto"}, "a workflow calls its own tools; remove tool_choice"},
+	{"function_call", []any{"none", "auto"}, "a workflow calls its own tools; remove function_call"},
+	{"parallel_tool_calls", []any{false}, "a workflow calls its own tools; remove parallel_tool_calls"},
+	{"web_search_options", nil, "a workflow calls its own tools; remove web_search_options"},
 	{"response_format", []any{map[string]any{"type": "text"}}, "a workflow decides the format of its answer; remove response_format"},
 	{"logprobs", []any{false}, "a workflow has no probabilities of tokens; remove logprobs"},
+	{"top_logprobs", []any{int64(0)}, "a workflow has no probabilities of tokens; remove top_logprobs"},
+	{"moderation", nil, "a workflow does not moderate its answer; remove moderation"},
+	{"store", []any{false}, "answers cannot be retrieved later; remove store"},
+	{"service_tier", []any{"auto", "default"}, "a workflow has no service tiers; remove service_tier"},
 	{"modalities", []any{[]any{"text"}}, "a workflow answers with text; remove modalities"},
 	{"audio", nil, "a workflow answers with text; remove audio"},
 }
 
-// readOptions reads the options of a chat. Sampling options such as temperature are
-// ignored, because the workflow sets them.
+// readOptions reads the options of a chat. Those that are for a model, such as
+// temperature, become part of the input: the workflow applies them.
 func (c *chat) readOptions(body map[string]any) error {
+	c.options = maps.Clone(body)
+	maps.DeleteFunc(c.options, func(name string, v any) bool {
+		return v == nil || slices.Contains([]string{"messages", "model", "stream", "stream_options"}, name)
+	})
 	for _, f := range forms {
 		v := body[f.name]
+		delete(c.options, f.name)
 		list, isList := v.([]any)
 		if v != nil && (!isList || len(list) > 0) && !slices.ContainsFunc(f.allowed, func(allowed any) bool { return value.Equal(v, allowed) }) {
 			return fmt.Errorf("%s: %s", f.name, f.problem)
@@ -109,6 +122,11 @@ func (c *chat) readOptions(body map[string]any) error {
 	options, ok := body["stream_options"].(map[string]any)
 	if body["stream_options"] != nil && !ok {
 		return errors.New("stream_options: expected an object")
+	}
+	for name, v := range options {
+		if name != "include_usage" && (name != "include_obfuscation" || v != false) && v != nil {
+			return fmt.Errorf("stream_options.%s: not supported; remove it", name)
+		}
 	}
 	for name, v := range map[string]any{"stream": body["stream"], "stream_options.include_usage": options["include_usage"]} {
 		if _, ok := v.(bool); !ok && v != nil {
@@ -262,6 +280,7 @@ func withoutChat(state map[string]any) map[string]any {
 	out := maps.Clone(state)
 	delete(out, "messages")
 	delete(out, "prompt")
+	delete(out, "chat_options")
 	return out
 }
 
