@@ -31,7 +31,7 @@ const (
 // names in host.txt do: the others are for the programs of this repository.
 var promised = []string{
 	module, module + "/schema", module + "/serve", module + "/teatest", module + "/value",
-	root + "host", root + "host/flow", root + "host/checkpoints",
+	root + "host", root + "host/flow", root + "host/checkpoints", root + "client",
 }
 
 const ofHost = "host"
