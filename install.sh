@@ -102,19 +102,28 @@ linked() {
 	echo "${target##*/}"
 }
 
-# shared lists further links in $prefix, and the files in an archive that they point to.
-shared='share/man/man1/tea.1.gz tea.1.gz
-share/bash-completion/completions/tea completions/tea.bash
-share/zsh/site-functions/_tea completions/tea.zsh
-share/fish/vendor_completions.d/tea.fish completions/tea.fish'
+# shared prints further links in $prefix, and the files in an archive that they point to.
+# The manual pages are those in the directories that are passed.
+shared() {
+	echo share/bash-completion/completions/tea completions/tea.bash
+	echo share/zsh/site-functions/_tea completions/tea.zsh
+	echo share/fish/vendor_completions.d/tea.fish completions/tea.fish
+	for dir in "$@"; do
+		for page in "$dir"/tea*.1.gz; do
+			page=${page##*/}
+			[ "$page" = 'tea*.1.gz' ] || echo "share/man/man1/$page man1/$page"
+		done
+	done
+}
+
+# unlink removes a link that this script has made.
+unlink() { ! ours "$prefix/$1" || rm -f "${prefix:?}/$1" || echo "note: $prefix/$1 remains"; }
 
 uninstall() {
 	if ! [ -L "$prefix/bin/tea" ] || ! ours "$prefix/bin/tea"; then
 		fail "$prefix/bin/tea does not exist or was not installed by this script" "--user removes it from ~/.local, --system from /usr/local"
 	fi
-	echo "$shared" | while read -r link _; do
-		! ours "$prefix/$link" || rm -f "${prefix:?}/$link" || echo "note: $prefix/$link remains"
-	done
+	shared "$prefix/share/man/man1" | while read -r link _; do unlink "$link"; done
 	rm -f "$prefix/bin/tea"
 	rm -rf "${lib:?}"/[0-9]* "$lib"/.new*
 	rmdir "$lib" 2>/dev/null || true
@@ -158,7 +167,8 @@ install() {
 	mv "$unpacked" "$lib/$dir"
 	ln -s "$lib/$dir/bin/tea" "$new/tea"
 	mv -f "$new/tea" "$prefix/bin/tea"
-	echo "$shared" | while read -r link file; do
+	shared "$prefix/share/man/man1" "$lib/$dir/share/man1" | sort -u | while read -r link file; do
+		[ -f "$lib/$dir/share/$file" ] || { unlink "$link" && continue; } # a page of the previous version
 		! ours "$prefix/$link" || { mkdir -p "$prefix/${link%/*}" && ln -sf "$lib/$dir/share/$file" "$prefix/$link"; } ||
 			echo "note: $prefix/$link cannot be written"
 	done

@@ -51,9 +51,9 @@ func TestFormulaInstallsWhatTheScriptInstalls(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("ruby"); err != nil {
 		if os.Getenv("CI") == "true" {
-			t.Fatal("ruby is not installed; run `scripts/ruby install`")
+			t.Fatal("ruby is not installed; run `scripts/packaging install`")
 		}
-		t.Skip("ruby is not installed; `scripts/ruby install` installs it")
+		t.Skip("ruby is not installed; `scripts/packaging install` installs it")
 	}
 	s := newSystem(t, "openssl")
 	release := s.release("0.1.0")

@@ -49,7 +49,7 @@ func newSystem(t *testing.T, programs ...string) *system {
 		t.Fatal(err)
 	}
 	s.key = s.public.String()
-	programs = append(programs, strings.Fields("sh uname getconf tr curl cp head tail sed grep cat tar gzip mktemp mkdir mv ln rm rmdir readlink sha256sum id")...)
+	programs = append(programs, strings.Fields("sh uname getconf tr curl cp head tail sed grep cat tar gzip mktemp mkdir mv ln rm rmdir readlink sha256sum sort id")...)
 	for _, name := range programs {
 		program, err := exec.LookPath(name)
 		if err != nil {
@@ -74,7 +74,7 @@ func (s *system) release(version string) string {
 	zipped := gzip.NewWriter(&file)
 	archive := tar.NewWriter(zipped)
 	for path, text := range map[string]string{
-		"bin/tea": "#!/bin/sh\n[ \"$1\" != run ] || echo Hello\necho tea " + version + "\n", "share/tea.1.gz": "manual", "share/completions/tea.bash": "bash",
+		"bin/tea": "#!/bin/sh\n[ \"$1\" != run ] || echo Hello\necho tea " + version + "\n", "share/man1/tea.1.gz": "manual", "share/man1/tea-only-" + version + ".1.gz": "page", "share/completions/tea.bash": "bash",
 		"share/completions/tea.zsh": "zsh", "share/completions/tea.fish": "fish",
 	} {
 		if err := archive.WriteHeader(&tar.Header{Name: name + "/" + path, Mode: 0o755, Size: int64(len(text))}); err != nil {
@@ -178,6 +178,9 @@ func TestInstall(t *testing.T) {
 			}
 			if kept, err := os.ReadDir(filepath.Join(s.home, ".local/lib/tea")); err != nil || len(kept) != 2 {
 				t.Errorf("%d versions are kept, want this one and the one before; %v", len(kept), err)
+			}
+			if pages, err := os.ReadDir(filepath.Join(s.home, ".local/share/man/man1")); err != nil || len(pages) != 2 || pages[0].Name() != "tea-only-0.10.0.1.gz" {
+				t.Errorf("pages %v, want those of this version; %v", pages, err)
 			}
 			s.write(filepath.Join(s.home, ".local/share/tea/plugins/mine"), nil)
 			if out, err := s.command("--uninstall").CombinedOutput(); err != nil {

@@ -18,7 +18,7 @@ class Pathname
 
   def install_symlink(target)
     mkpath
-    target = { target => target.basename } unless target.is_a?(Hash)
+    target = Array(target).to_h { |path| [path, path.basename] } unless target.is_a?(Hash)
     target.each { |from, name| (self/name).make_symlink(from) }
   end
 end
