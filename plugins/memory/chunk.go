@@ -6,7 +6,6 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/chunk"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/tokens"
 )
 
 func chunkActions() []tea.Action {
@@ -19,7 +18,7 @@ func chunkActions() []tea.Action {
 type TextChunkParams struct {
 	Text    string `json:"text" doc:"text to split"`
 	By      string `json:"by,omitempty" enum:"tokens,sentences,headings" default:"sentences" doc:"where to split: between words, between sentences, or at Markdown headings and between the sentences of long sections"`
-	Size    int    `json:"size,omitempty" default:"256" minimum:"8" maximum:"100000" doc:"largest number of tokens in a chunk, as counted by cl100k_base; only a single character can have more"`
+	Size    int    `json:"size,omitempty" default:"256" minimum:"8" maximum:"100000" doc:"largest number of tokens in a chunk, as counted by cl100k_base or settings.memory.vocabulary; only a single character can have more"`
 	Overlap int    `json:"overlap,omitempty" minimum:"0" doc:"largest number of tokens that a chunk repeats from the end of the previous one, in whole words or sentences; less than size; default 0"`
 }
 
@@ -46,7 +45,7 @@ func (m *Memory) TextChunk(_ context.Context, _ *tea.Request, p TextChunkParams)
 		return nil, tea.Errorf(tea.ValidationError, "text.chunk: overlap (%d) must be less than size (%d)", p.Overlap, p.Size)
 	}
 	r := &TextChunkResult{Success: true, Chunks: []TextChunk{}}
-	for i, c := range chunk.Split(p.Text, chunk.Options{By: chunk.By(p.By), Size: p.Size, Overlap: p.Overlap, Count: tokens.Count}) {
+	for i, c := range chunk.Split(p.Text, chunk.Options{By: chunk.By(p.By), Size: p.Size, Overlap: p.Overlap, Count: m.folder.tokens.Count}) {
 		r.Chunks = append(r.Chunks, TextChunk{Index: i, Text: c.Text, Start: c.Start, End: c.End, Tokens: c.Tokens, Headings: append([]string{}, c.Headings...)})
 	}
 	r.Count = len(r.Chunks)

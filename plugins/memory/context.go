@@ -29,7 +29,7 @@ type AssembleParams struct {
 
 // AssembleConfig selects the sources of a context.
 type AssembleConfig struct {
-	MaxTokens  int                `json:"max_tokens,omitempty" default:"8000" minimum:"1" maximum:"10000000" doc:"maximum size of the context, counted as cl100k_base does"`
+	MaxTokens  int                `json:"max_tokens,omitempty" default:"8000" minimum:"1" maximum:"10000000" doc:"maximum size of the context, counted as cl100k_base does, or settings.memory.vocabulary"`
 	Layers     []AssembleLayer    `json:"layers,omitempty" doc:"where to look; without layers and tabular: everywhere, each in the scope that its path or key begins with"`
 	Tabular    []AssembleTabular  `json:"tabular,omitempty" doc:"rows of tables for the context"`
 	Priorities map[string]float64 `json:"priorities,omitempty" doc:"priorities of scopes, from 0 to 1, that replace the defaults: app 0.6, user 0.65, matter 0.75, firm 0.8, session 0.9, directory 1; another name defines a scope"`

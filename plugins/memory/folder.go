@@ -38,6 +38,8 @@ type folder struct {
 
 	// readOnly is the reason why the memory is read-only; "" if it is writable.
 	readOnly string
+	// tokens counts the tokens of contexts and chunks.
+	tokens *tokens.Encoding
 	// acknowledged is where a write is durable on return: local or remote.
 	acknowledged string
 	clock        *clock.Clock
@@ -82,6 +84,12 @@ func (l lock) unlock() { <-l }
 // openFolder opens the memory of the settings.
 func openFolder(ctx context.Context, at location, settings settings, b backends, overrun func(growing bool)) (*folder, error) {
 	f := &folder{name: at.name, dir: at.dir, settings: settings, backends: b, clock: clock.New(), synced: make(lock, 1)}
+	if settings.Vocabulary != "" {
+		var err error
+		if f.tokens, err = tokens.Load(settings.Vocabulary); err != nil {
+			return f, tea.Errorf(tea.ValidationError, "settings.memory.vocabulary: %w", err)
+		}
+	}
 	if at.backend != nil {
 		return f, f.openRemote(ctx, *at.backend)
 	}
@@ -112,7 +120,7 @@ func (f *folder) families(identity func(context.Context) (string, error), texts 
 	f.recall = recall.New(recall.Options{LTM: f.longterm, Vectors: f.vectors, Files: f.files})
 	o := assemble.Options{
 		Identity: identity, Files: f.files, LTM: f.longterm, Sessions: f.sessions, Vectors: f.vectors,
-		IndexDir: texts, Language: f.settings.LTM.Language, ReadOnly: f.readOnly != "", Logger: slog.Default(),
+		IndexDir: texts, Language: f.settings.LTM.Language, Tokens: f.tokens, ReadOnly: f.readOnly != "", Logger: slog.Default(),
 	}
 	if f.tables != nil {
 		o.Tables = f.tables

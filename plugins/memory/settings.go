@@ -199,6 +199,7 @@ type Settings struct {
 	SessionTTL         float64 `json:"session_ttl,omitempty" minimum:"0" doc:"seconds after which a session of session.create without a ttl is archived; default 0 = never"`
 	ProjectID          string  `json:"project_id,omitempty" maxLength:"256" doc:"project_id of the files of memory.cloud_store that have none"`
 	EmbeddingModel     string  `json:"embedding_model,omitempty" doc:"model for embedding.create where an action names none"`
+	Vocabulary         string  `json:"vocabulary,omitempty" format:"path" doc:"the file o200k_base.tiktoken, by which text.chunk, context.assemble and memory.summarize count tokens; default cl100k_base"`
 	MaxFileTokens      int     `json:"max_file_tokens,omitempty" minimum:"1" doc:"largest number of tokens of a text of memory.cloud_store; default no limit"`
 	MaxFileLines       int     `json:"max_file_lines,omitempty" minimum:"1" doc:"largest number of lines of a text of memory.cloud_store; default no limit"`
 }

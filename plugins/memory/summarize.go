@@ -45,7 +45,7 @@ type SummarizeResult struct {
 	Success       bool   `json:"success"`
 	Summary       string `json:"summary" doc:"empty if there are no messages"`
 	OriginalCount int    `json:"original_count" doc:"number of the messages"`
-	TokenEstimate int    `json:"token_estimate" doc:"tokens of the summary, as counted by cl100k_base"`
+	TokenEstimate int    `json:"token_estimate" doc:"tokens of the summary, as counted by cl100k_base or settings.memory.vocabulary"`
 }
 
 // Summarize is the action memory.summarize.
@@ -74,12 +74,12 @@ func (m *Memory) Summarize(ctx context.Context, req *tea.Request, p SummarizePar
 	if len(texts) == 0 {
 		return r, nil
 	}
-	s := &summary{req: req, model: p.Model, limit: p.MaxTokens, chunk: p.ChunkTokens}
+	s := &summary{req: req, model: p.Model, limit: p.MaxTokens, chunk: p.ChunkTokens, tokens: m.folder.tokens}
 	whole, err := s.of(ctx, texts)
 	if err != nil {
 		return nil, err
 	}
-	r.Summary, r.TokenEstimate = tokens.Cut(whole, p.MaxTokens)
+	r.Summary, r.TokenEstimate = s.tokens.Cut(whole, p.MaxTokens)
 	return r, nil
 }
 
@@ -156,13 +156,15 @@ type summary struct {
 	model string
 	limit int // tokens of the result
 	chunk int // tokens of the conversation in one question
+
+	tokens *tokens.Encoding
 }
 
 // of asks for a summary of each chunk until all fits into one.
 func (s *summary) of(ctx context.Context, texts []string) (string, error) {
 	ask := summaryAsk
 	for {
-		chunks := pack(texts, s.chunk)
+		chunks := pack(texts, s.chunk, s.tokens)
 		if len(chunks) == 1 {
 			return s.ask(ctx, ask, chunks[0], s.limit)
 		}
@@ -175,7 +177,7 @@ func (s *summary) of(ctx context.Context, texts []string) (string, error) {
 			if err != nil {
 				return "", err
 			}
-			if text, _ = tokens.Cut(text, limit); text != "" {
+			if text, _ = s.tokens.Cut(text, limit); text != "" {
 				texts = append(texts, text)
 			}
 		}
@@ -187,7 +189,7 @@ func (s *summary) of(ctx context.Context, texts []string) (string, error) {
 }
 
 // pack joins texts into chunks of at most size tokens. A larger text is split.
-func pack(texts []string, size int) (chunks []string) {
+func pack(texts []string, size int, counter *tokens.Encoding) (chunks []string) {
 	const between = "\n\n"
 	var chunk strings.Builder
 	room := size
@@ -200,7 +202,7 @@ func pack(texts []string, size int) (chunks []string) {
 	}
 	for _, text := range texts {
 		for text != "" {
-			head, count := tokens.Cut(text, size-1)
+			head, count := counter.Cut(text, size-1)
 			if count++; count > room { // one for the separator
 				flush()
 			}

@@ -7,6 +7,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/file"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/recall"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/session"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/tokens"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
@@ -34,6 +35,8 @@ type Options struct {
 	IndexDir func() (string, error)
 	// Language is the language of the texts; see [fulltext.Languages].
 	Language string
+	// Tokens counts the tokens of contexts.
+	Tokens *tokens.Encoding
 	// ReadOnly reports whether IndexDir must not be written.
 	ReadOnly bool
 	Logger   *slog.Logger

@@ -33,6 +33,7 @@ func (p part) text() string { return p.heading + between + p.body }
 
 // filling is a context under construction.
 type filling struct {
+	tokens   *tokens.Encoding
 	g        *gathering
 	r        Request
 	result   *Result
@@ -59,7 +60,7 @@ func disarm(text string) string { return headingLike().ReplaceAllString(text, `$
 
 func (a *Assembler) fill(ctx context.Context, r Request, g *gathering, tables []Table) (*Result, error) {
 	f := &filling{
-		g: g, r: r, result: &Result{Sources: []Source{}, Tables: tables, Method: g.method}, sections: map[*candidate]*section{}, taken: map[int]int{},
+		tokens: a.o.Tokens, g: g, r: r, result: &Result{Sources: []Source{}, Tables: tables, Method: g.method}, sections: map[*candidate]*section{}, taken: map[int]int{},
 	}
 	f.tables(len(g.ranked) > 0)
 	if err := f.candidates(ctx); err != nil {
@@ -179,7 +180,7 @@ func (f *filling) take(ctx context.Context, u unit, cut bool) (fits bool, err er
 	if u.passage >= 0 {
 		return f.passage(u, cut), nil
 	}
-	s := newSection(u.candidate)
+	s := newSection(u.candidate, f.tokens)
 	room := f.remaining(u.candidate) - s.cost
 	whole := room > 0 && (u.file == nil || u.file.Tokens <= room)
 	if room <= 0 || !whole && (!cut || room < minBody) {
@@ -191,10 +192,10 @@ func (f *filling) take(ctx context.Context, u unit, cut bool) (fits bool, err er
 	}
 	disarmed := disarm(body)
 	var count int
-	if u.file != nil && whole && disarmed == body {
+	if u.file != nil && whole && disarmed == body && f.tokens == nil {
 		count = u.file.Tokens
 	} else {
-		body, count = tokens.Cut(disarmed, room)
+		body, count = f.tokens.Cut(disarmed, room)
 		whole = whole && len(body) == len(disarmed)
 	}
 	if body == "" || !whole && (!cut || count < minBody/2) {
@@ -213,8 +214,8 @@ func (f *filling) passage(u unit, cut bool) (fits bool) {
 	s := f.sections[u.candidate]
 	cost := 0
 	if s == nil {
-		s = newSection(u.candidate)
-		cost = s.cost + tokens.Count(between+truncationMark)
+		s = newSection(u.candidate, f.tokens)
+		cost = s.cost + f.tokens.Count(between+truncationMark)
 	}
 	p := u.passages.all[u.passage]
 	cost += s.joint(u.passage)
@@ -223,13 +224,13 @@ func (f *filling) passage(u unit, cut bool) (fits bool) {
 		return false
 	}
 	text := u.passages.text[p.start:p.end]
-	count := tokens.Count(disarm(text))
+	count := f.tokens.Count(disarm(text))
 	if count > room {
 		if !cut || room < minBody {
 			return false
 		}
-		text, _ = tokens.Cut(text, room)
-		if count = tokens.Count(disarm(text)); text == "" || count > room {
+		text, _ = f.tokens.Cut(text, room)
+		if count = f.tokens.Count(disarm(text)); text == "" || count > room {
 			return false
 		}
 	}
@@ -283,7 +284,7 @@ func (f *filling) finish() {
 			texts[i] = p.text()
 		}
 		f.result.Context = strings.Join(texts, between)
-		f.result.Tokens = tokens.Count(f.result.Context)
+		f.result.Tokens = f.tokens.Count(f.result.Context)
 		over := f.result.Tokens - f.r.MaxTokens
 		if over <= 0 {
 			return
@@ -296,8 +297,8 @@ func (f *filling) finish() {
 func (f *filling) shorten(over int) {
 	end := len(f.parts) - 1
 	last := &f.parts[end]
-	before := tokens.Count(last.body)
-	body, count := tokens.Cut(last.body, before-over)
+	before := f.tokens.Count(last.body)
+	body, count := f.tokens.Cut(last.body, before-over)
 	if last.source < 0 || body == "" || len(body) >= len(last.body) || len(f.result.Sources[last.source].Passages) > 0 {
 		f.parts = f.parts[:end]
 		if last.source >= 0 {

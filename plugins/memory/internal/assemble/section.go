@@ -20,6 +20,7 @@ const (
 // of it, or passages.
 type section struct {
 	c         *candidate
+	tokens    *tokens.Encoding
 	heading   string
 	cost      int // tokens of the heading, and of body
 	body      string
@@ -36,9 +37,9 @@ type run struct {
 	start, end int
 }
 
-func newSection(c *candidate) *section {
+func newSection(c *candidate, counter *tokens.Encoding) *section {
 	heading := "## " + c.place.scope + ": " + oneLine(c.path)
-	return &section{c: c, heading: heading, cost: tokens.Count(heading+between) + 1}
+	return &section{c: c, tokens: counter, heading: heading, cost: counter.Count(heading+between) + 1}
 }
 
 // joint returns the number of tokens that join a passage to the previous one or describe its place.
@@ -49,7 +50,7 @@ func (s *section) joint(passage int) int {
 	}
 	p := s.c.passages.all[passage]
 	at := run{Passage: Passage{FirstLine: p.line, LastLine: p.line + maxPassage, Headings: p.headings}}
-	return tokens.Count(at.place(true)) + 2
+	return s.tokens.Count(at.place(true)) + 2
 }
 
 // runs joins adjacent passages of the section.
@@ -119,7 +120,7 @@ func (s *section) source() Source {
 		Kind: s.c.kind, Path: s.c.path, Scope: s.c.place.scope, Tokens: s.cost - 1, Score: s.c.score, Similarity: s.c.similarity, Truncated: s.truncated,
 	}
 	if len(s.spans) > 0 {
-		source.Tokens, source.Truncated = tokens.Count(s.heading+between+s.render()), true
+		source.Tokens, source.Truncated = s.tokens.Count(s.heading+between+s.render()), true
 		for _, r := range s.runs() {
 			source.Passages = append(source.Passages, r.Passage)
 		}

@@ -118,7 +118,7 @@ func (f *filling) tables(shared bool) {
 		if len(f.parts) > 0 {
 			room--
 		}
-		p, rows, cost := t.render(room)
+		p, rows, cost := t.render(room, f.tokens)
 		f.result.Truncated = f.result.Truncated || t.Truncated || rows < len(t.Rows) || cost == 0
 		if cost > 0 {
 			f.add(p, cost)
@@ -128,10 +128,10 @@ func (f *filling) tables(shared bool) {
 
 // render writes a table as Markdown with as many rows as fit. It returns the
 // number of tokens, 0 if no row fits.
-func (t Table) render(room int) (p part, rows, cost int) {
+func (t Table) render(room int, counter *tokens.Encoding) (p part, rows, cost int) {
 	if len(t.Rows) == 0 {
 		p = part{heading: "## table: " + oneLine(t.Name), body: "(no rows)", source: -1}
-		if cost = tokens.Count(p.text()); cost > room {
+		if cost = counter.Count(p.text()); cost > room {
 			cost = 0
 		}
 		return p, 0, cost
@@ -139,14 +139,14 @@ func (t Table) render(room int) (p part, rows, cost int) {
 	heading := "## table: " + oneLine(t.Name)
 	cut := fmt.Sprintf("%s (first %d of %d rows)", heading, len(t.Rows), len(t.Rows))
 	lines := []string{line(t.Columns), "|" + strings.Repeat(" --- |", len(t.Columns))}
-	cost = tokens.Count(cut+between) + tokens.Count(lines[0]+"\n") + tokens.Count(lines[1]+"\n")
+	cost = counter.Count(cut+between) + counter.Count(lines[0]+"\n") + counter.Count(lines[1]+"\n")
 	for _, row := range t.Rows {
 		cells := make([]string, len(t.Columns))
 		for i, column := range t.Columns {
 			cells[i] = cell(row[column])
 		}
 		text := line(cells)
-		count := tokens.Count(text + "\n")
+		count := counter.Count(text + "\n")
 		if cost+count > room {
 			break
 		}

@@ -12,15 +12,18 @@ const (
 	blanks = 512
 )
 
+// Count returns the number of tokens of cl100k_base; see [Encoding.Count].
+func Count(text string) int { return (*Encoding)(nil).Count(text) }
+
 // Count returns the number of tokens. The names of special tokens count as text.
 // A text without a break within 4 KB is counted in parts, with an error of at
 // most about a token for each. It takes about 0.3 µs per byte and is safe for
 // concurrent use.
-func Count(text string) int {
+func (e *Encoding) Count(text string) int {
 	total := 0
 	for text != "" {
 		end := segmentEnd(text)
-		total += countSegment(text[:end])
+		total += e.countSegment(text[:end])
 		text = text[end:]
 	}
 	return total
@@ -56,7 +59,7 @@ func segmentEnd(text string) int {
 }
 
 // isSafe reports whether a token always ends before byte i: after the last of a
-// run of line breaks, or before the space between two words.
+// run of line breaks (and slashes, in o200k_base), or before the space between two words.
 func isSafe(text string, i int) bool {
 	if i == 0 || i+1 >= len(text) {
 		return false
@@ -64,7 +67,7 @@ func isSafe(text string, i int) bool {
 	before, here := text[i-1], text[i]
 	switch {
 	case before == '\n':
-		return !isBlank(here) && here < utf8.RuneSelf
+		return !isBlank(here) && here != '/' && here < utf8.RuneSelf
 	case here == ' ':
 		return isASCIILetter(before) && isASCIILetter(text[i+1])
 	}
@@ -91,12 +94,12 @@ func runeStart(text string, i int) int {
 
 // prefix returns the length of the longest beginning of the text with about
 // limit tokens; all reports whether that is the whole text.
-func prefix(text string, limit int) (end, count int, all bool) {
+func (e *Encoding) prefix(text string, limit int) (end, count int, all bool) {
 	for end < len(text) {
 		next := end + segmentEnd(text[end:])
-		n := countSegment(text[end:next])
+		n := e.countSegment(text[end:next])
 		if count+n > limit {
-			return end + tokensEnd(text[end:next], limit-count), count, false
+			return end + e.tokensEnd(text[end:next], limit-count), count, false
 		}
 		end, count = next, count+n
 	}

@@ -6,22 +6,25 @@ import (
 	"unicode/utf8"
 )
 
+// Cut cuts a text by the tokens of cl100k_base; see [Encoding.Cut].
+func Cut(text string, limit int) (head string, count int) { return (*Encoding)(nil).Cut(text, limit) }
+
 // Cut returns the longest beginning of the text with at most limit tokens that
 // ends at a sensible position, and its number of tokens. It prefers the end of a
 // paragraph, a sentence, a line or a word, in this order, if that keeps half of
 // the possible length, and avoids cutting fenced code. It never splits a
 // character.
-func Cut(text string, limit int) (head string, count int) {
+func (e *Encoding) Cut(text string, limit int) (head string, count int) {
 	if limit <= 0 {
 		return "", 0
 	}
-	end, count, all := prefix(text, limit)
+	end, count, all := e.prefix(text, limit)
 	if all {
 		return text, count
 	}
 	for end > 0 {
 		head = strings.TrimRightFunc(text[:place(text, end)], unicode.IsSpace)
-		if count = Count(head); count <= limit {
+		if count = e.Count(head); count <= limit {
 			return head, count
 		}
 		end = runeStart(text, end-max(1, end/64)) // rare: one token more than in the whole text

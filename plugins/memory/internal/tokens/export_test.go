@@ -1,4 +1,4 @@
 package tokens
 
-// Encoding is the tokenizer of whole texts.
-var Encoding = encoding
+// Base is the tokenizer of whole texts.
+var Base = base

@@ -40,7 +40,7 @@ func TestCount(t *testing.T) {
 func TestCountOfPartsIsCountOfWhole(t *testing.T) {
 	t.Parallel()
 	peertest.Long(t, "it takes seconds")
-	whole := tokens.Encoding()
+	whole := tokens.Base()
 	random := rand.New(rand.NewPCG(1, 2))
 	words := []string{"pump", "Überdruck", "don't", "I'LL", "12345", "3.14", "→", "\n", "\n\n", "\r\n", "  ", "\t", "```go", "#", "##", "漢字", "🙂", "a", ".", "...", "(x)", "'s"}
 	for range 60 {
