@@ -192,6 +192,36 @@ func (c *Client) Source(ctx context.Context, id string) (*Source, error) {
 	return s, c.call(ctx, http.MethodGet, runPath(id)+"/source", nil, nil, nil, s)
 }
 
+// RunFile is a file that a run has written.
+type RunFile struct {
+	// File is its path, as the action has named it.
+	File string `json:"file"`
+	// Path is the execution of the node that wrote it last, and Call the action.
+	Path      string    `json:"path"`
+	Call      string    `json:"call"`
+	WrittenAt time.Time `json:"written_at"`
+	// Written is the number of bytes of the last call.
+	Written int64 `json:"written,omitempty"`
+	// Secrets reports that the parameters of the call had secrets.
+	Secrets bool `json:"secrets,omitempty"`
+	// Size is the present size, and nil if the file cannot be read: Note has the reason.
+	Size *int64 `json:"size,omitempty"`
+	Note string `json:"note,omitempty"`
+}
+
+// Files returns the files that a run has written.
+func (c *Client) Files(ctx context.Context, id string) ([]RunFile, error) {
+	var list struct{ Files []RunFile }
+	err := c.call(ctx, http.MethodGet, runPath(id)+"/files", nil, nil, nil, &list)
+	return list.Files, err
+}
+
+// File returns the content of a file that a run has written, with masked secrets.
+func (c *Client) File(ctx context.Context, id, file string) ([]byte, error) {
+	var content json.RawMessage
+	return content, c.call(ctx, http.MethodGet, runPath(id)+"/files/content", url.Values{"file": {file}}, nil, nil, &content)
+}
+
 func waiting(d time.Duration) url.Values {
 	if d <= 0 {
 		return nil

@@ -157,7 +157,17 @@ func (s *serverRuns) show(id string) (*runView, error) {
 	if err != nil {
 		return nil, err
 	}
+	files, err := s.server.Files(s.ctx, id)
+	if err != nil {
+		files = nil // the run has not started, or its workflow cannot be read
+	}
+	list := make([]runview.File, len(files))
+	for i, f := range files {
+		list[i] = runview.File(f)
+	}
 	return &runView{form: run, run: &runOutput{
+		Files: list,
+
 		Entry: entryOf(run), Failure: checkpoints.Failure{Error: run.Error, Failures: res.Failures}, Pending: res.Pending, Notes: run.Notes,
 		queued: run.QueuedBecause, parked: run.Parked,
 		resume: (&remoteRun{a: s.a, flags: &remoteFlags{serverFlags: *s.flags}}).resumeCommand(res),

@@ -110,6 +110,7 @@ type runOutput struct {
 	checkpoints.Failure
 	Pending []flow.Interrupt `json:"pending"`
 	Notes   []string         `json:"notes,omitempty"`
+	Files   []runview.File   `json:"files,omitempty"`
 	// queued and parked are the reasons of a status; resume is the command that
 	// resumes the run.
 	queued, parked, resume string
@@ -143,6 +144,9 @@ func (out *runOutput) rows() [][]string {
 	row("updated", when(out.UpdatedAt))
 	row("forked from", out.ParentRun)
 	row("checkpoint", out.Path)
+	for _, f := range out.Files {
+		row("file", fmt.Sprintf("%s (%d bytes, written by %s)", f.File, f.Written, f.Path))
+	}
 	for _, note := range out.Notes {
 		row("note", note)
 	}
@@ -171,6 +175,8 @@ type runView struct {
 	// events calls a function with each event so far, as JSON that is valid only
 	// during the call.
 	events func(fn func(line []byte) error) error
+	// state returns the last state, with masked secrets; nil if it is not available.
+	state func(wf *host.Workflow) (map[string]any, error)
 }
 
 // view returns the view of a run. The flags are part of its resume command.
@@ -240,6 +246,7 @@ func (f *showFlags) show(a *app, s runSource, id string) error {
 		if mask, maskErr := wf.Mask(nil); err == nil && maskErr == nil {
 			report.Source, err = wf.Listing(v.run.Digest, nil, mask)
 		}
+		v.addResult(wf, &report)
 	}
 	if err != nil {
 		return err
@@ -250,6 +257,45 @@ func (f *showFlags) show(a *app, s runSource, id string) error {
 	}
 	_, err = a.stdout.Write(page.Bytes())
 	return err
+}
+
+// maxReportFile and maxReportFiles are the sizes of the files in a report: of one, and of
+// all.
+const (
+	maxReportFile  = 1 << 20
+	maxReportFiles = 8 << 20
+)
+
+// addResult adds the last state and the files of a run to its report. What cannot be
+// read has a note.
+func (v *runView) addResult(wf *host.Workflow, report *runpage.Report) {
+	if v.state != nil {
+		if state, err := v.state(wf); err == nil {
+			report.State = state
+		}
+	}
+	root, err := wf.FileRoot(nil)
+	if err != nil { // its settings have secrets
+		return
+	}
+	defer root.Close()
+	runview.Inspect(root, v.run.Files)
+	left := int64(maxReportFiles)
+	for _, f := range v.run.Files {
+		shown := runpage.File{File: f}
+		switch {
+		case f.Size == nil:
+		case f.Secrets:
+			shown.Omitted = "The file has secrets, so its content is not in the report."
+		case *f.Size > min(left, maxReportFile):
+			shown.Omitted = "The file is too large for the report."
+		default:
+			if shown.Content, err = root.Read(f.File, maxReportFile); err == nil {
+				left -= int64(len(shown.Content))
+			}
+		}
+		report.Files = append(report.Files, shown)
+	}
 }
 
 // drawRun prints the graph of a run.

@@ -1,6 +1,7 @@
 package teacmd
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -159,9 +160,16 @@ func (s *localRuns) show(name string) (*runView, error) {
 	if run.Failure, err = checkpoints.FailureOf(contents); err != nil {
 		return nil, err
 	}
+	events := func(fn func(line []byte) error) error { return allEvents(runs, id, fn) }
+	if run.Files, err = runview.Files(events); err != nil {
+		return nil, err
+	}
 	view := s.a.view(run, &runFlags{CheckpointDir: dir.given})
 	view.load = s.a.loadOf(dir.path, id, host.LoadRunOptions{File: s.workflow, View: true})
-	view.events = func(fn func(line []byte) error) error { return allEvents(runs, id, fn) }
+	view.events = events
+	view.state = func(wf *host.Workflow) (map[string]any, error) {
+		return wf.StateAt(context.Background(), contents, uint64(len(contents.Records)))
+	}
 	return view, nil
 }
 

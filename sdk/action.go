@@ -100,6 +100,12 @@ func Reads() Option { return func(a *Action) { a.Reads = true } }
 // DryRun marks an action that leaves out its effect in a call with [Call].DryRun.
 func DryRun() Option { return func(a *Action) { a.DryRun = true } }
 
+// WritesFiles marks an action that writes files below the file root. A member of its
+// result, a path or a list of paths, names them: the run shows them to its readers.
+func WritesFiles(member string) Option {
+	return func(a *Action) { a.Result.Extra = map[string]any{Files: member} }
+}
+
 // Repeated marks an action that an engine calls again when it replays a run, unless the
 // call has one of the parameters; see [Replay]. It only reads.
 func Repeated(unless ...string) Option {

@@ -85,6 +85,9 @@ const ParamsOf = "x-params-of"
 // Without output the host merges all of its members, also success.
 const Update = "x-update"
 
+// Files is an annotation of the schema of a result; see [WritesFiles].
+const Files = "x-files"
+
 // Invoker is implemented by a Host that supports [Invocation]. Actions call
 // [Request.Invoke], which works with every host.
 type Invoker interface {

@@ -115,6 +115,7 @@ func TestPage(t *testing.T) {
 		"why a run failed":                   pageFailed,
 		"the text of the workflow":           pageSource,
 		"a conversation":                     pageTalk,
+		"the result of a run":                pageResult,
 		"offline":                            pageOffline,
 		"log out":                            pageLogout,
 		"usage":                              pageUsage,

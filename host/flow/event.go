@@ -31,6 +31,9 @@ const (
 	EventDryRun      EventType = "dry_run"
 	EventRunEnd      EventType = "run_end"
 
+	// EventFile names a file that an action has written.
+	EventFile EventType = "file"
+
 	// EventValues has the params and the result of a node. Only the log of a run has it,
 	// directly after the node_end or node_error with the same number.
 	EventValues EventType = "values"

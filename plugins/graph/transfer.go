@@ -13,7 +13,7 @@ import (
 
 func transferActions() []tea.Action {
 	return []tea.Action{
-		tea.NewMethod("graph.export", "Writes the graph, or a part of it, to a file.", (*Graph).Export, tea.Idempotent()),
+		tea.NewMethod("graph.export", "Writes the graph, or a part of it, to a file.", (*Graph).Export, tea.Idempotent(), tea.WritesFiles("files")),
 		tea.NewMethod("graph.import", "Stores the entities and relations of a file.", (*Graph).Import, tea.Idempotent()),
 	}
 }

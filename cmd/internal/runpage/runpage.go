@@ -17,6 +17,7 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
+	"github.com/the-edge-agent/tea/cmd/internal/runview"
 	"github.com/the-edge-agent/tea/host"
 )
 
@@ -26,7 +27,7 @@ import (
 var Assets embed.FS
 
 // modules are the modules of a report, in the order of their imports.
-var modules = []string{"dom", "list", "trace", "model", "graph", "node", "source", "view", "report"}
+var modules = []string{"dom", "list", "markdown", "trace", "model", "graph", "node", "source", "result", "view", "report"}
 
 // Report is a run as a page shows it.
 type Report struct {
@@ -37,8 +38,19 @@ type Report struct {
 	// Graph is the drawing of the workflow, as SVG. If it is "", Note has the reason.
 	Graph string `json:"graph"`
 	Note  string `json:"note"`
+	// State is the last state of the run, nil if it is not known.
+	State map[string]any `json:"state,omitempty"`
+	Files []File         `json:"files,omitempty"`
 	// Source is the text of the workflow, nil if it is not known.
 	Source *host.Listing `json:"source,omitempty"`
+}
+
+// File is a file that the run has written.
+type File struct {
+	runview.File
+	Content []byte `json:"content,omitempty"`
+	// Omitted, if not empty, is why there is no content.
+	Omitted string `json:"omitted,omitempty"`
 }
 
 // Write writes a report as a self-contained HTML file. Its content security policy
@@ -56,7 +68,7 @@ func Write(w io.Writer, r Report) error {
 	if err != nil {
 		return fmt.Errorf("encode the run: %w", err)
 	}
-	policy := fmt.Sprintf("default-src 'none'; script-src '%s'; style-src '%s'; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types tea", hash(script), hash(style))
+	policy := fmt.Sprintf("default-src 'none'; script-src '%s'; style-src '%s'; img-src data:; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types tea", hash(script), hash(style))
 	_, err = fmt.Fprintf(w, `<!doctype html>
 <html lang="en">
 <head>

@@ -192,6 +192,7 @@ func (x *execution) invokeOnce(ctx context.Context, name string, params tea.Payl
 	if res == nil {
 		return nil, nil, tea.Errorf(tea.InternalError, "%s returned neither a result nor an error", name)
 	}
+	x.emitFiles(name, params, res)
 	return res, &call.host.spent, nil
 }
 

@@ -91,6 +91,37 @@ func (f *frame) emitNodeEnd(n *graph.Node, path execpath.Path, rec *replay.Node,
 	r.emitWith(r.values(x.params, rec.Result), flow.EventNodeEnd, n.Name, path, fields...)
 }
 
+// emitFiles emits the files that a call has written; see [tea.WritesFiles].
+func (x *execution) emitFiles(action string, params tea.Payload, res *tea.Response) {
+	r := x.frame.run
+	if !r.listening() || r.o.DryRun {
+		return
+	}
+	info, _ := r.o.Actions.Describe(action)
+	if info.Result == nil || info.Result.Extra[tea.Files] == nil {
+		return
+	}
+	v, _ := res.Result.Shared() // the caller reports what is not JSON
+	result, _ := v.(map[string]any)
+	member, _ := info.Result.Extra[tea.Files].(string)
+	list, isList := result[member].([]any)
+	if !isList {
+		list = []any{result[member]}
+	}
+	for _, file := range list {
+		if file, ok := file.(string); ok && file != "" {
+			fields := []flow.Field{field("call", action), field("file", file)}
+			if given, err := params.Shared(); err != nil || r.o.Secrets.In(given) {
+				fields = append(fields, field("secrets", true))
+			}
+			if size, ok := result["bytes"].(int64); ok {
+				fields = append(fields, field("bytes", size))
+			}
+			r.emit(flow.EventFile, x.node.Name, x.path, fields...)
+		}
+	}
+}
+
 func (f *frame) emitNodeError(x *execution, failure *tea.Error) {
 	if !f.run.listening() {
 		return

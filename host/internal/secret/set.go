@@ -274,6 +274,15 @@ func (s *Set) Redact(v any) any {
 	return out
 }
 
+// In reports whether a value contains secrets.
+func (s *Set) In(v any) bool {
+	if s == nil {
+		return false
+	}
+	_, changed := rewrite(v, s.Text, s.maskNumber)
+	return changed
+}
+
 func (s *Set) maskNumber(v any) any {
 	if _, is := s.numbers[numberText(v)]; is {
 		return Mask

@@ -47,6 +47,8 @@ export class Model {
 	// values has the params and results of nodes by path. Only reports contain them.
 	values = new Map()
 	problems = []
+	// files is the number of files that were written.
+	files = 0
 	retries = 0
 	// usage is that of the run at its last end.
 	usage = null
@@ -95,6 +97,9 @@ export class Model {
 			break
 		case "branch_end":
 			this.#branch(event, event.success === false ? "failed" : "done")
+			break
+		case "file":
+			this.files++
 			break
 		case "token":
 			this.texts.set(event.path ?? "", ((this.texts.get(event.path ?? "") ?? "") + event.text).slice(-maxText))

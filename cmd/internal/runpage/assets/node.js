@@ -16,13 +16,14 @@ function isObject(value) {
 	return value !== null && typeof value === "object" && !Array.isArray(value) && !JSON.isRawJSON?.(value)
 }
 
-// members lists the members of a value, so that strings keep their line breaks.
-function members(value) {
+// members lists the members of a value, so that strings keep their line breaks. special
+// returns another element for a member.
+export function members(value, special = () => null) {
 	if (!isObject(value)) {
 		return h("pre", {tabindex: "0"}, text(value))
 	}
 	return h("dl", {class: "members"}, Object.entries(value).map(([key, member]) => [h("dt", null, h("code", null, key)),
-		h("dd", null, typeof member === "string" && !member.includes("\n") && member.length < 100 ? h("code", null, member) : h("pre", {tabindex: "0"}, text(member)))]))
+		h("dd", null, special(key, member) ?? (typeof member === "string" && !member.includes("\n") && member.length < 100 ? h("code", null, member) : h("pre", {tabindex: "0"}, text(member))))]))
 }
 
 // folded returns a collapsible section.

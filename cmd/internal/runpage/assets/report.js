@@ -3,7 +3,19 @@ import {fill, h} from "./dom.js"
 import {RunView, section} from "./view.js"
 
 const report = JSON.parse(document.getElementById("run").textContent)
-const view = new RunView()
+const contents = new Map((report.files ?? []).map(file => [file.file, file]))
+
+class Report extends RunView {
+	async content({file}) {
+		const {content, omitted} = contents.get(file)
+		if (omitted) {
+			throw new Error(omitted)
+		}
+		return {content: Uint8Array.from(atob(content ?? ""), character => character.charCodeAt(0))}
+	}
+}
+
+const view = new Report()
 view.doc = report.run
 for (const event of report.events) {
 	view.model.add(event)
@@ -15,7 +27,7 @@ fill(view.head, view.title(report.run.workflow, report.run.id), view.facts())
 document.getElementById("main").append(h("div", {class: "run"}, view.head, view.errors,
 	questions.length === 0 ? "" : h("section", {class: "questions", "aria-label": "Questions"}, h("h2", null, "Waiting for an answer"), questions.map(one => h("p", null, one.question ?? one.id))),
 	h("div", {class: "columns"}, section("Graph", view.graph, view.progress), section("Node", view.node.element)),
-	section("Timeline", view.timeline.element), section("Source", view.source.element),
+	section("Result", view.result.element), section("Timeline", view.timeline.element), section("Source", view.source.element),
 	view.texts, section("Events and logs", view.events.element)))
 if (report.graph) {
 	view.drawGraph(report.graph)
@@ -23,4 +35,5 @@ if (report.graph) {
 	fill(view.graph, h("p", {class: "muted"}, report.note))
 }
 view.showSource(report.source ?? {note: report.note})
+view.result.show(report.files ?? [], report.state, report.state || report.files ? "" : report.note || "The state is not in the report.")
 view.draw()

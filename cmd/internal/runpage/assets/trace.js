@@ -73,6 +73,8 @@ function told(event) {
 		return event.text
 	case "log":
 		return `${event.level ?? ""} ${event.message ?? ""}`
+	case "file":
+		return `${event.call} ${event.file}`
 	case "retry":
 		return `attempt ${event.attempt} failed: ${event.error ?? ""}; waits ${lasting(event.wait_ms ?? 0)}`
 	case "interrupt":

@@ -3,6 +3,7 @@ import {badge, dollars, fill, h, lasting, notice, when} from "./dom.js"
 import {drawing} from "./graph.js"
 import {Model} from "./model.js"
 import {nodePane} from "./node.js"
+import {resultPane} from "./result.js"
 import {sourcePane} from "./source.js"
 import {eventList, timeline} from "./trace.js"
 
@@ -36,6 +37,7 @@ export class RunView {
 	node = nodePane(this.model, path => this.values(path), path => this.choose(path))
 
 	source = sourcePane()
+	result = resultPane(file => this.content(file))
 
 	// values returns the params and the result of an execution.
 	values(path) {

@@ -118,6 +118,8 @@ func (s *server) runRoutes(handle func(pattern string, r role, do func(http.Resp
 	handle("GET /v1/runs/{id}/state", roleView, s.getState)
 	handle("GET /v1/runs/{id}/changes", roleView, s.getChanges)
 	handle("GET /v1/runs/{id}/node", roleView, s.getNode)
+	handle("GET /v1/runs/{id}/files", roleView, s.getFiles)
+	handle("GET /v1/runs/{id}/files/content", roleView, s.getFile)
 	handle("GET /v1/runs/{id}/graph.svg", roleView, s.getRunGraph)
 	handle("GET /v1/runs/{id}/source", roleView, s.getRunSource)
 	handle("POST /v1/runs/{id}/resume", roleAnswer, s.postResume)

@@ -23,8 +23,8 @@ func Bundle(version, workDir string) *tea.Bundle {
 		},
 		Actions: []tea.Action{
 			tea.NewMethod("file.read", "Reads a file.", (*instance).read, tea.Idempotent(), tea.Reads()),
-			tea.NewMethod("file.write", "Writes a file atomically.", (*instance).write, tea.Idempotent()),
-			tea.NewMethod("file.append", "Appends to a file.", (*instance).append),
+			tea.NewMethod("file.write", "Writes a file atomically.", (*instance).write, tea.Idempotent(), tea.WritesFiles("path")),
+			tea.NewMethod("file.append", "Appends to a file.", (*instance).append, tea.WritesFiles("path")),
 			tea.NewMethod("file.exists", "Reports whether a file or directory exists.", (*instance).exists, tea.Idempotent(), tea.Reads()),
 			tea.NewMethod("file.list", "Lists a directory.", (*instance).list, tea.Idempotent(), tea.Reads()),
 			tea.NewMethod("file.delete", "Deletes a file or an empty directory.", (*instance).delete),

@@ -132,6 +132,12 @@ export async function getText(path, signal) {
 	return text
 }
 
+// getBytes reads a file, and reports whether secrets in it are masked.
+export async function getBytes(path, signal) {
+	const response = await request(path, {signal})
+	return {content: new Uint8Array(await response.arrayBuffer()), masked: response.headers.get("Tea-Masked") === "true"}
+}
+
 // post sends a request that changes something.
 export async function post(path, body) {
 	const response = await request(path, {method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify(body)})

@@ -1,5 +1,5 @@
 // A run, live.
-import {changed, events, get, getText, post, sleep, visible, whileVisible} from "./api.js"
+import {changed, events, get, getBytes, getText, post, sleep, visible, whileVisible} from "./api.js"
 import {button, dialog, fill, h, notice, refill, runLink, when, workflowLink} from "./dom.js"
 import {loading} from "./empty.js"
 import {objectField, question} from "./form.js"
@@ -29,7 +29,7 @@ class View extends RunView {
 		this.changes = steps(id, signal, at => this.fork(at))
 		this.element = h("div", {class: "run"}, this.head, this.connection, this.trouble.element, this.message.element, this.errors, this.pending,
 			h("div", {class: "columns"}, section("Graph", this.graph, this.progress), h("div", null, section("Node", this.node.element), section("State", this.changes.element))),
-			section("Timeline", this.timeline.element), section("Source", this.source.element),
+			section("Result", this.result.element), section("Timeline", this.timeline.element), section("Source", this.source.element),
 			this.texts, section("Events and logs", this.events.element))
 		fill(this.head, loading(8))
 		this.element.classList.add("reading") // until the first events have their place
@@ -67,6 +67,7 @@ class View extends RunView {
 			this.readSource()
 		}
 		this.describe()
+		this.readResult()
 	}
 
 	async readGraph() {
@@ -79,6 +80,33 @@ class View extends RunView {
 				fill(this.graph, h("p", {class: "muted"}, this.doc.status === "queued" ? "The run has not started." : err.message))
 			}
 		}
+	}
+
+	// readResult reads the last state of a run that does not run, and its files.
+	async readResult() {
+		const ended = !["running", "queued"].includes(this.doc.status)
+		const key = `${this.doc.status} ${this.doc.updated_at} ${this.model.files}`
+		if (key === this.resulted) {
+			return
+		}
+		this.resulted = key
+		const failed = []
+		const read = async (wanted, path, or) => {
+			try {
+				return wanted ? await get(`${this.path}/${path}`, this.signal) : or
+			} catch (err) {
+				failed.push(err.message)
+				return or
+			}
+		}
+		const [{files}, state] = await Promise.all([read(this.model.files > 0, "files", {files: []}), read(ended, "state")])
+		if (key === this.resulted && !this.signal.aborted) {
+			this.result.show(files, state, ended ? failed.join(" ") : "The run has not ended.")
+		}
+	}
+
+	content({file}) {
+		return getBytes(`${this.path}/files/content?file=${encodeURIComponent(file)}`, this.signal)
 	}
 
 	async readSource() {
@@ -142,6 +170,7 @@ class View extends RunView {
 				this.timer = null
 				if (!this.signal.aborted) {
 					this.draw()
+					this.doc && this.readResult()
 					this.marks?.element && this.element.classList.remove("reading")
 				}
 			}, drawMS)
