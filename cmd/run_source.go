@@ -185,8 +185,9 @@ func (a *app) view(run *runOutput, f *runFlags) *runView {
 	return &runView{run: run, form: run}
 }
 
-// draw draws the graph with the statuses of the nodes, and passes the events to pass.
-func (v *runView) draw(wf *host.Workflow, format string, pass func(line []byte)) ([]byte, error) {
+// draw draws the graph with the statuses of the nodes in each format, and passes the
+// events to pass.
+func (v *runView) draw(wf *host.Workflow, formats []string, pass func(line []byte)) ([][]byte, error) {
 	graph := wf.RunGraph()
 	err := v.events(func(line []byte) error {
 		pass(line)
@@ -195,7 +196,15 @@ func (v *runView) draw(wf *host.Workflow, format string, pass func(line []byte))
 	if err != nil {
 		return nil, err
 	}
-	return graph.Inspect(format, v.run.Status == flow.Running)
+	var list [][]byte
+	for _, format := range formats {
+		drawing, err := graph.Inspect(format, v.run.Status == flow.Running)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, drawing)
+	}
+	return list, nil
 }
 
 // showFlags are the flags of the commands that show a run.
@@ -240,9 +249,7 @@ func (f *showFlags) show(a *app, s runSource, id string) error {
 		})
 	} else {
 		defer wf.Close()
-		var svg []byte
-		svg, err = v.draw(wf, "svg", keep)
-		report.Graph = string(svg)
+		err = v.addDrawings(wf, &report, keep)
 		if mask, maskErr := wf.Mask(nil); err == nil && maskErr == nil {
 			report.Source, err = wf.Listing(v.run.Digest, nil, mask)
 		}
@@ -257,6 +264,24 @@ func (f *showFlags) show(a *app, s runSource, id string) error {
 	}
 	_, err = a.stdout.Write(page.Bytes())
 	return err
+}
+
+// addDrawings adds the drawings of the graph to a report. keep receives the events.
+func (v *runView) addDrawings(wf *host.Workflow, report *runpage.Report, keep func(line []byte)) error {
+	forms := []string{"", "-horizontal", "-collapsed", "-horizontal-collapsed"}
+	formats := make([]string, len(forms))
+	for i, form := range forms {
+		formats[i] = "svg" + form
+	}
+	drawings, err := v.draw(wf, formats, keep)
+	if err != nil {
+		return err
+	}
+	report.Graph, report.Drawings = string(drawings[0]), map[string]string{}
+	for i, form := range forms[1:] {
+		report.Drawings[form] = string(drawings[i+1])
+	}
+	return nil
 }
 
 // maxReportFile and maxReportFiles are the sizes of the files in a report: of one, and of
@@ -314,9 +339,9 @@ func (f *drawFlags) drawRun(a *app, s runSource, id string, plugins pluginFlags,
 		return err
 	}
 	defer wf.Close()
-	drawing, err := v.draw(wf, f.format(), func([]byte) {})
+	drawings, err := v.draw(wf, []string{f.format()}, func([]byte) {})
 	if err != nil {
 		return err
 	}
-	return f.print(a, drawing)
+	return f.print(a, drawings[0])
 }

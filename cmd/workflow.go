@@ -82,13 +82,23 @@ type inspectCmd struct {
 type drawFlags struct {
 	Format string `default:"text" enum:"text,json,dot,mermaid,svg" help:"text, json, dot, mermaid or svg."`
 	JSON   bool   `name:"json" help:"The same as --format json."`
+	// Horizontal and Collapse are for svg.
+	Horizontal bool `help:"With --format svg: draw from left to right."`
+	Collapse   bool `help:"With --format svg: draw maps, loops and subgraphs without their insides."`
 }
 
 func (f *drawFlags) format() string {
 	if f.JSON {
 		return "json"
 	}
-	return f.Format
+	format := f.Format
+	if format == "svg" && f.Horizontal {
+		format += "-horizontal"
+	}
+	if f.Format == "svg" && f.Collapse {
+		format += "-collapsed"
+	}
+	return format
 }
 
 func (f *drawFlags) print(a *app, drawing []byte) error {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 )
@@ -36,7 +37,15 @@ nodes:
 	b.click(".tools button", "+")
 	b.await(svg + ".getBoundingClientRect().width > 1.2 * " + before)
 	b.click(".tools button", "Fit")
-	b.await(svg + ".getBoundingClientRect().width === " + before)
+	b.await(svg + ".getBoundingClientRect().height <= document.querySelector('.graph').clientHeight")
+	tall := b.eval(svg + ".getBoundingClientRect().height")
+	b.eval("[...document.querySelectorAll('.tools button')].find(e => e.textContent === 'Horizontal').focus()")
+	b.keys("\r")
+	b.await(svg + ".getBoundingClientRect().width > " + svg + ".getBoundingClientRect().height && " + svg + ".getBoundingClientRect().height < " + tall + " / 2 && document.activeElement.textContent === 'Horizontal'")
+	b.await("document.querySelector('.graph g.waiting .name').textContent === 'ask' && " + edge("step18", "step19"))
+	b.accessible("horizontal")
+	b.click(".tools button", "Horizontal")
+	b.await(svg + ".getBoundingClientRect().width < " + svg + ".getBoundingClientRect().height")
 	b.await("document.querySelectorAll('.axis .bar span').length === 5")
 	b.click(".questions button", "yes")
 	b.status("done")
@@ -44,4 +53,32 @@ nodes:
 	b.fillSearch("Search nodes", "ask")
 	b.await("document.querySelector('.row .bar .wait') && document.querySelector('.row .time').innerText.includes('waiting')")
 	b.accessible("drawing")
+}
+
+// pageCollapse hides the insides of nodes, on the page and in a report.
+func pageCollapse(t *testing.T, c *chromium) {
+	p := newProject(t, map[string]string{"each.yaml": `
+nodes:
+  - {name: work, type: dynamic_parallel, items: [1, 2], item_var: item, fan_in: join, steps: [{name: double, run: 'return {y = 1}'}]}
+  - {name: join, run: 'return {n = 0}'}
+  - {name: repeat, type: while_loop, condition: state.n < 2, max_iterations: 3, body: [{name: add, run: 'return {n = state.n + 1}'}]}
+`})
+	s := p.serve()
+	id := s.run("each", "{}")["id"].(string)
+	for _, url := range []string{s.url + "/#/runs/" + id, p.report(id)} {
+		b := c.open(t, url)
+		b.status("done")
+		const names = "[...document.querySelectorAll('.graph .name')].map(e => e.textContent).join(' ')"
+		b.await(names + " === 'start work join repeat start add end end' || " + names + ".includes('add')")
+		b.click(".tools button", "Collapse")
+		b.await("!" + names + ".includes('add') && document.querySelector('.graph g.loop.done') && document.querySelector('.graph g.map.done') && document.querySelector('.tools [aria-pressed=true]').textContent === 'Collapse'")
+		b.has("1 inside")
+		b.click(".tools button", "Horizontal")
+		b.await("!" + names + ".includes('add') && document.querySelectorAll('.tools [aria-pressed=true]').length === 2")
+		b.click(".tools button", "Collapse")
+		b.await(names + ".includes('add')")
+	}
+	if r := s.request("GET", "/v1/runs/"+id+"/graph.svg?horizontal=yes", ""); r.status != http.StatusBadRequest {
+		t.Errorf("horizontal=yes: %s", r)
+	}
 }

@@ -109,6 +109,7 @@ func TestPage(t *testing.T) {
 		"a list of runs":                     pageRuns,
 		"several runs":                       pageBulk,
 		"a long graph":                       pageDrawing,
+		"a collapsed graph":                  pageCollapse,
 		"schedule":                           pageSchedule,
 		"inbox":                              pageInbox,
 		"an idle page":                       pageIdle,

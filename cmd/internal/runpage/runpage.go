@@ -38,6 +38,8 @@ type Report struct {
 	// Graph is the drawing of the workflow, as SVG. If it is "", Note has the reason.
 	Graph string `json:"graph"`
 	Note  string `json:"note"`
+	// Drawings are the other drawings: -horizontal, -collapsed, -horizontal-collapsed.
+	Drawings map[string]string `json:"drawings,omitempty"`
 	// State is the last state of the run, nil if it is not known.
 	State map[string]any `json:"state,omitempty"`
 	Files []File         `json:"files,omitempty"`

@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/the-edge-agent/tea/host/internal/graph"
@@ -211,6 +212,24 @@ func notes(n *graph.Node) []string {
 		out = append(out, "interrupt after")
 	}
 	return out
+}
+
+// collapsed returns the diagram without the insides of its nodes.
+func (d *Diagram) collapsed() *Diagram {
+	out := *d
+	out.Nodes = slices.Clone(d.Nodes)
+	for i := range out.Nodes {
+		n := &out.Nodes[i]
+		inside := len(n.Steps)
+		if n.Body != nil {
+			inside = len(n.Body.Nodes)
+		}
+		if inside > 0 {
+			n.Notes = append(slices.Clone(n.Notes), fmt.Sprintf("%d inside", inside))
+		}
+		n.Body, n.Steps = nil, nil
+	}
+	return &out
 }
 
 // what describes a node's body in a few words.

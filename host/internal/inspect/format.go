@@ -9,7 +9,8 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
-// Formats returns the names of the formats of [Diagram.Draw].
+// Formats returns the names of the formats of [Diagram.Draw]. The format svg can be
+// followed by -horizontal and by -collapsed, for a drawing without the insides of nodes.
 func Formats() []string { return []string{"text", "json", "dot", "mermaid", "svg"} }
 
 // Draw renders the diagram in a format. The error of an unknown format lists
@@ -25,7 +26,13 @@ func (d *Diagram) Draw(format string) ([]byte, error) {
 	case "mermaid":
 		return d.mermaid(), nil
 	case "svg":
-		return d.svg(), nil
+		return d.svg(false), nil
+	case "svg-horizontal":
+		return d.svg(true), nil
+	case "svg-collapsed":
+		return d.collapsed().svg(false), nil
+	case "svg-horizontal-collapsed":
+		return d.collapsed().svg(true), nil
 	}
 	return nil, fmt.Errorf("unknown format %q: use one of %s%s", format, strings.Join(Formats(), ", "), diag.Ending(format, Formats()))
 }

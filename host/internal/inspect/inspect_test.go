@@ -45,7 +45,7 @@ func TestGolden(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := diagram(t, string(text))
-	for _, format := range inspect.Formats() {
+	for _, format := range append(inspect.Formats(), "svg-horizontal", "svg-horizontal-collapsed") {
 		t.Run(format, func(t *testing.T) {
 			t.Parallel()
 			got, err := d.Draw(format)

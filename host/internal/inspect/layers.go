@@ -107,7 +107,8 @@ func (l *layout) up(from, to *box, label string) []*box {
 // has a separate one.
 func (l *layout) lane(at lane, label string) *box {
 	if label != "" {
-		b := &box{row: at.row, text: label, w: padding/2 + cells(label)*labelWidth, h: lineHeight}
+		b := &box{row: at.row, text: label}
+		b.w, b.h = l.drawn(padding/2+cells(label)*labelWidth, lineHeight)
 		l.rows[at.row] = append(l.rows[at.row], b)
 		return b
 	}

@@ -47,13 +47,16 @@ type lane struct {
 	up  bool
 }
 
-// layout is a diagram with positions: layers from top to bottom, each a row.
+// layout is a diagram with positions: layers from top to bottom, each a row. A
+// horizontal drawing is laid out like that with exchanged sides, and drawn with
+// exchanged coordinates.
 type layout struct {
-	diagram *Diagram
-	boxes   map[string]*box
-	order   []*box
-	lanes   map[lane]*box
-	rows    [][]*box
+	diagram    *Diagram
+	horizontal bool
+	boxes      map[string]*box
+	order      []*box
+	lanes      map[lane]*box
+	rows       [][]*box
 	// labelRows marks the rows that contain the labels of the edges from the row
 	// above.
 	labelRows map[int]bool
@@ -62,15 +65,16 @@ type layout struct {
 	w, h int
 }
 
-func newLayout(d *Diagram) *layout {
-	l := &layout{diagram: d, boxes: map[string]*box{}, lanes: map[lane]*box{}, labelRows: map[int]bool{}}
+func newLayout(d *Diagram, horizontal bool) *layout {
+	l := &layout{diagram: d, horizontal: horizontal, boxes: map[string]*box{}, lanes: map[lane]*box{}, labelRows: map[int]bool{}}
 	for _, name := range d.names() {
 		b := &box{name: name, labels: []string{endName(name)}}
 		if i := slices.IndexFunc(d.Nodes, func(n Node) bool { return n.Name == name }); i >= 0 {
 			b.node = &d.Nodes[i]
 			b.labels = b.node.labels()
 		}
-		b.measure()
+		b.measure(horizontal)
+		b.w, b.h = l.drawn(b.w, b.h)
 		l.boxes[name] = b
 		l.order = append(l.order, b)
 	}
@@ -79,7 +83,15 @@ func newLayout(d *Diagram) *layout {
 	return l
 }
 
-func (b *box) measure() {
+// drawn exchanges coordinates or sides between the layout and a horizontal drawing.
+func (l *layout) drawn(x, y int) (int, int) {
+	if l.horizontal {
+		return y, x
+	}
+	return x, y
+}
+
+func (b *box) measure(horizontal bool) {
 	for i, label := range b.labels {
 		width := charWidth
 		if i == 0 {
@@ -90,9 +102,10 @@ func (b *box) measure() {
 	b.w += 2 * padding
 	b.h = len(b.labels)*lineHeight + 2*padding
 	if b.node != nil && b.node.Body != nil {
-		b.inner = newLayout(b.node.Body)
-		b.w = max(b.w, b.inner.w+2*padding)
-		b.h += b.inner.h + padding
+		b.inner = newLayout(b.node.Body, horizontal)
+		w, h := b.inner.drawn(b.inner.w, b.inner.h)
+		b.w = max(b.w, w+2*padding)
+		b.h += h + padding
 	}
 }
 
@@ -163,12 +176,26 @@ func curves(way []*box) []curve {
 }
 
 // pathData returns a path in SVG syntax.
-func pathData(way []*box) string {
+func (l *layout) pathData(way []*box) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "M%d %d", way[0].middle(), way[0].y+way[0].h)
+	straight := "V%d"
+	if l.horizontal {
+		straight = "H%d"
+	}
+	points := func(command string, list ...point) {
+		b.WriteString(command)
+		for i, p := range list {
+			if i > 0 {
+				b.WriteByte(' ')
+			}
+			x, y := l.drawn(p.x, p.y)
+			fmt.Fprintf(&b, "%d %d", x, y)
+		}
+	}
+	points("M", point{way[0].middle(), way[0].y + way[0].h})
 	for _, c := range curves(way) {
-		fmt.Fprintf(&b, "V%d", c.from.y)
-		fmt.Fprintf(&b, "C%d %d %d %d %d %d", c.from.x, c.from.y+c.fromBend, c.to.x, c.to.y-c.toBend, c.to.x, c.to.y)
+		fmt.Fprintf(&b, straight, c.from.y)
+		points("C", point{c.from.x, c.from.y + c.fromBend}, point{c.to.x, c.to.y - c.toBend}, c.to)
 	}
 	return b.String()
 }

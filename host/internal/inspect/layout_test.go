@@ -24,7 +24,13 @@ func TestEdgesDoNotCrossBoxes(t *testing.T) {
 			{From: "e", To: "c"},
 		},
 	}
-	l := newLayout(d)
+	for _, horizontal := range []bool{false, true} {
+		edgesDoNotCross(t, newLayout(d, horizontal), d)
+	}
+}
+
+func edgesDoNotCross(t *testing.T, l *layout, d *Diagram) {
+	t.Helper()
 	for i, way := range l.ways {
 		edge := d.Edges[i]
 		for _, c := range curves(way) {
@@ -66,7 +72,13 @@ func TestLabelsDoNotOverlap(t *testing.T) {
 			{From: "d", To: end, Kind: next, Label: otherwise},
 		},
 	}
-	l := newLayout(d)
+	for _, horizontal := range []bool{false, true} {
+		labelsDoNotOverlap(t, newLayout(d, horizontal))
+	}
+}
+
+func labelsDoNotOverlap(t *testing.T, l *layout) {
+	t.Helper()
 	labels := 0
 	for _, row := range l.rows {
 		for i, b := range row {

@@ -24,13 +24,14 @@ const svgStyle = `.tea{--page:#fff;--box:#fff;--body:#f7fafc;--end:#e2e8f0;--ink
 	`.tea .edge.fallback,.tea .edge.repeat{stroke-dasharray:5 4}.tea .label{font-size:10px;fill:var(--label)}`
 
 // svg draws boxes in layers with curved arrows.
-func (d *Diagram) svg() []byte {
-	l := newLayout(d)
+func (d *Diagram) svg(horizontal bool) []byte {
+	l := newLayout(d, horizontal)
+	w, h := l.drawn(l.w, l.h)
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `<svg class="tea" xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="%d %d %d %d">`+"\n",
-		l.w+2*padding, l.h+2*padding, -padding, -padding, l.w+2*padding, l.h+2*padding)
+		w+2*padding, h+2*padding, -padding, -padding, w+2*padding, h+2*padding)
 	fmt.Fprintf(&b, "<title>%s</title>\n<style>%s%s</style>\n", escape(d.Name), svgStyle, d.Style)
-	fmt.Fprintf(&b, `<rect class="page" x="%d" y="%d" width="%d" height="%d"/>`+"\n", -padding, -padding, l.w+2*padding, l.h+2*padding)
+	fmt.Fprintf(&b, `<rect class="page" x="%d" y="%d" width="%d" height="%d"/>`+"\n", -padding, -padding, w+2*padding, h+2*padding)
 	b.WriteString(`<defs><marker id="tip" viewBox="0 0 10 10" refX="9" refY="5" markerUnits="userSpaceOnUse" markerWidth="10" markerHeight="10" orient="auto-start-reverse"><path class="tip" d="M0 0L10 5L0 10z"/></marker></defs>` + "\n")
 	l.svg(&b)
 	b.WriteString("</svg>\n")
@@ -39,15 +40,19 @@ func (d *Diagram) svg() []byte {
 
 func (l *layout) svg(w *bytes.Buffer) {
 	for i, e := range l.diagram.Edges {
-		fmt.Fprintf(w, `<path class="edge %s" data-from="%s" data-to="%s" d="%s" marker-end="url(#tip)"/>`+"\n", e.Kind, escape(e.From), escape(e.To), pathData(l.ways[i]))
+		fmt.Fprintf(w, `<path class="edge %s" data-from="%s" data-to="%s" d="%s" marker-end="url(#tip)"/>`+"\n", e.Kind, escape(e.From), escape(e.To), l.pathData(l.ways[i]))
 	}
 	for _, box := range l.order {
-		box.svg(w)
+		l.box(w, box)
 	}
 	for _, row := range l.rows {
 		for _, b := range row {
 			if b.text != "" {
-				fmt.Fprintf(w, `<text class="label" x="%d" y="%d">%s</text>`+"\n", b.x+padding/2, b.bottom-4, escape(b.text))
+				x, y := b.x+padding/2, b.bottom-4
+				if l.horizontal {
+					x, y = b.y+padding/2, b.x+lineHeight-4
+				}
+				fmt.Fprintf(w, `<text class="label" x="%d" y="%d">%s</text>`+"\n", x, y, escape(b.text))
 			}
 		}
 	}
@@ -55,29 +60,33 @@ func (l *layout) svg(w *bytes.Buffer) {
 
 const barWidth = 4
 
-func (b *box) svg(w *bytes.Buffer) {
+// box draws a node and its inside.
+func (l *layout) box(out *bytes.Buffer, b *box) {
+	x, y := l.drawn(b.x, b.y)
+	w, h := l.drawn(b.w, b.h)
 	name := ""
 	if b.node != nil && b.node.Name != b.labels[0] { // it was shortened
 		name = fmt.Sprintf(` data-name="%[1]s"><title>%[1]s</title`, escape(b.node.Name))
 	}
-	fmt.Fprintf(w, `<g class="%s"%s><rect class="box" x="%d" y="%d" width="%d" height="%d"/>`, b.class(), name, b.x, b.y, b.w, b.h)
+	fmt.Fprintf(out, `<g class="%s"%s><rect class="box" x="%d" y="%d" width="%d" height="%d"/>`, b.class(), name, x, y, w, h)
 	if b.node != nil {
-		fmt.Fprintf(w, `<rect class="bar" x="%d" y="%d" width="%d" height="%d"/>`, b.x, b.y, barWidth, b.h)
+		fmt.Fprintf(out, `<rect class="bar" x="%d" y="%d" width="%d" height="%d"/>`, x, y, barWidth, h)
 	}
 	for i, label := range b.labels {
 		name := ""
 		if i == 0 {
 			name = ` class="name"`
 		}
-		fmt.Fprintf(w, `<text%s x="%d" y="%d" text-anchor="middle">%s</text>`, name, b.x+b.w/2, b.y+padding+lineHeight*i+12, escape(label))
+		fmt.Fprintf(out, `<text%s x="%d" y="%d" text-anchor="middle">%s</text>`, name, x+w/2, y+padding+lineHeight*i+12, escape(label))
 	}
 	if b.inner != nil {
+		inside, _ := b.inner.drawn(b.inner.w, b.inner.h)
 		top := len(b.labels)*lineHeight + 2*padding
-		fmt.Fprintf(w, "<g transform=\"translate(%d %d)\">\n", b.x+(b.w-b.inner.w)/2, b.y+top)
-		b.inner.svg(w)
-		w.WriteString("</g>")
+		fmt.Fprintf(out, "<g transform=\"translate(%d %d)\">\n", x+(w-inside)/2, y+top)
+		b.inner.svg(out)
+		out.WriteString("</g>")
 	}
-	w.WriteString("</g>\n")
+	out.WriteString("</g>\n")
 }
 
 // class returns the CSS classes of the box: its kind, and the status of its

@@ -1,5 +1,5 @@
 // The drawing of a workflow, which the server makes, with the statuses of its nodes.
-import {h} from "./dom.js"
+import {h, notice, refill} from "./dom.js"
 
 const parts = new Set(["svg", "title", "rect", "defs", "marker", "path", "g", "text"])
 const statuses = ["running", "waiting", "failed", "stopped", "done", "skipped", "unreached"]
@@ -21,10 +21,41 @@ function clean(element) {
 	}
 }
 
+// wanted is how all graphs are drawn.
+const wanted = {horizontal: false, collapsed: false}
+
+// graphPane returns a pane with a drawing, which read returns as it is wanted. draw draws
+// it again; mark marks the nodes with the statuses of a model; chosen is called with the
+// key of a node that is clicked.
+export function graphPane(read, chosen) {
+	const element = h("div")
+	const message = notice()
+	let marks = null
+	let marked = null
+	let folds = false // whether nodes have insides
+	const toggle = (label, name) => h("button", {type: "button", "aria-pressed": String(wanted[name]), onclick: () => {
+		wanted[name] = !wanted[name]
+		draw().catch(message.fail)
+	}}, label)
+
+	async function draw() {
+		const text = await read(wanted)
+		message.clear()
+		folds ||= /class="(map|loop|subgraph|steps)\b/.test(text)
+		marks = drawing(text, chosen, [toggle("Horizontal", "horizontal"), folds ? toggle("Collapse", "collapsed") : null])
+		element.classList.toggle("wide", wanted.horizontal)
+		refill(element, message.element, marks.element)
+		marked && marks.mark(marked)
+	}
+	return {element, draw, mark(model) {
+		marked = model
+		marks?.mark(model)
+	}}
+}
+
 // drawing parses a drawing. It returns the element, and a function that marks the
-// nodes with the statuses of a model; chosen is called with the key of a node that
-// is clicked.
-export function drawing(text, chosen) {
+// nodes; more are further tools.
+function drawing(text, chosen, more) {
 	text = text.replace(/<style>([^]*?)<\/style>/, (_, style) => { // the policy of the page has no inline styles
 		sheet.replaceSync(style)
 		return ""
@@ -52,7 +83,7 @@ export function drawing(text, chosen) {
 	}
 	svg.setAttribute("role", chosen ? "group" : "img")
 	svg.setAttribute("aria-label", "Graph")
-	const frame = zoomable(svg)
+	const frame = zoomable(svg, more)
 	return {element: frame.element, mark(model) {
 		nodes.forEach(node => mark(node, model))
 		markEdges(edges, model)
@@ -65,20 +96,22 @@ const minScale = 0.5
 
 // zoomable returns the frame of a drawing, which is moved by dragging, by scrolling and
 // by the arrow keys. follow shows a node, unless the reader has moved the drawing.
-function zoomable(svg) {
+function zoomable(svg, more) {
 	const frame = h("div", {class: "graph", tabindex: "0", role: "region", "aria-label": "Drawing"}, svg)
 	const [width, height] = ["width", "height"].map(name => Number(svg.getAttribute(name)))
 	let scale = 0 // 0 fits the drawing into the window
+	let whole = false // however small
 	let following = true
 	let shown = null
 	function apply() {
-		const fit = Math.max(minScale, Math.min(1, frame.clientWidth / width, 0.7 * innerHeight / height))
+		const fit = Math.max(whole ? 0.05 : minScale, Math.min(1, frame.clientWidth / width, 0.7 * innerHeight / height))
 		svg.setAttribute("width", width * (scale || fit))
 		svg.setAttribute("height", height * (scale || fit))
 	}
 	function zoom(by) {
 		const before = svg.getBoundingClientRect().width / width
 		const middle = [(frame.scrollLeft + frame.clientWidth / 2) / before, (frame.scrollTop + frame.clientHeight / 2) / before]
+		whole ||= by === 0
 		scale = by === 0 ? 0 : Math.min(4, Math.max(0.2, before * by))
 		apply()
 		const after = svg.getBoundingClientRect().width / width
@@ -107,7 +140,7 @@ function zoomable(svg) {
 		zoom(by)
 	}}, text)
 	return {
-		element: h("div", null, h("div", {class: "tools", role: "group", "aria-label": "Zoom"}, tool("Zoom in", "+", 1.25), tool("Zoom out", "−", 0.8), tool("Fit into the window", "Fit", 0)), frame),
+		element: h("div", null, h("div", {class: "tools", role: "group", "aria-label": "Drawing tools"}, tool("Zoom in", "+", 1.25), tool("Zoom out", "−", 0.8), tool("Fit into the window", "Fit", 0), more), frame),
 		follow(node) {
 			if (!following || !node || node === shown) {
 				return

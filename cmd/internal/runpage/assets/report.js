@@ -6,6 +6,12 @@ const report = JSON.parse(document.getElementById("run").textContent)
 const contents = new Map((report.files ?? []).map(file => [file.file, file]))
 
 class Report extends RunView {
+	drawing({horizontal, collapsed}) {
+		const name = `${horizontal ? "-horizontal" : ""}${collapsed ? "-collapsed" : ""}`
+		return report.drawings?.[name] ?? report.graph
+	}
+
+
 	async content({file}) {
 		const {content, omitted} = contents.get(file)
 		if (omitted) {
@@ -26,13 +32,13 @@ document.title = `${report.run.workflow} ${report.run.id}`
 fill(view.head, view.title(report.run.workflow, report.run.id), view.facts())
 document.getElementById("main").append(h("div", {class: "run"}, view.head, view.errors,
 	questions.length === 0 ? "" : h("section", {class: "questions", "aria-label": "Questions"}, h("h2", null, "Waiting for an answer"), questions.map(one => h("p", null, one.question ?? one.id))),
-	h("div", {class: "columns"}, section("Graph", view.graph, view.progress), section("Node", view.node.element)),
+	h("div", {class: "columns"}, section("Graph", view.graph.element, view.progress), section("Node", view.node.element)),
 	section("Result", view.result.element), section("Timeline", view.timeline.element), section("Source", view.source.element),
 	view.texts, section("Events and logs", view.events.element)))
 if (report.graph) {
-	view.drawGraph(report.graph)
+	view.graph.draw()
 } else {
-	fill(view.graph, h("p", {class: "muted"}, report.note))
+	fill(view.graph.element, h("p", {class: "muted"}, report.note))
 }
 view.showSource(report.source ?? {note: report.note})
 view.result.show(report.files ?? [], report.state, report.state || report.files ? "" : report.note || "The state is not in the report.")

@@ -1,6 +1,6 @@
 // What the events and the description of a run say, for the page and for reports.
 import {badge, dollars, fill, h, lasting, notice, when} from "./dom.js"
-import {drawing} from "./graph.js"
+import {graphPane} from "./graph.js"
 import {Model} from "./model.js"
 import {nodePane} from "./node.js"
 import {resultPane} from "./result.js"
@@ -27,11 +27,9 @@ export class RunView {
 	message = notice()
 	head = h("div")
 	errors = h("div")
-	graph = h("div")
 	progress = h("div", {class: "progress"})
 	texts = h("div")
 	shownTexts = new Map()
-	marks = null
 	timeline = timeline(this.model, path => this.choose(path))
 	events = eventList(this.model)
 	node = nodePane(this.model, path => this.values(path), path => this.choose(path))
@@ -64,18 +62,13 @@ export class RunView {
 		this.markSource()
 	}
 
-	// drawGraph shows a drawing of the workflow.
-	drawGraph(text) {
-		this.marks = drawing(text, key => {
-			this.timeline.only(key)
-			const visits = this.model.executions.filter(visit => visit.key === key)
-			if (visits.length > 0) {
-				this.choose((visits.findLast(visit => visit.status === "failed") ?? visits.at(-1)).path)
-			}
-		})
-		fill(this.graph, this.marks.element)
-		this.marks.mark(this.model)
-	}
+	graph = graphPane(wanted => this.drawing(wanted), key => {
+		this.timeline.only(key)
+		const visits = this.model.executions.filter(visit => visit.key === key)
+		if (visits.length > 0) {
+			this.choose((visits.findLast(visit => visit.status === "failed") ?? visits.at(-1)).path)
+		}
+	})
 
 	// title returns the heading; name and id can be links.
 	title(name, id) {
@@ -95,7 +88,7 @@ export class RunView {
 	draw() {
 		this.timeline.update()
 		this.events.update()
-		this.marks?.mark(this.model)
+		this.graph.mark(this.model)
 		fill(this.progress, [...this.model.groups.values()].slice(0, 20).map(group => h("p", null,
 			h("label", null, h("code", null, group.path), ` ${group.done + group.failed} of ${group.total}`, group.running > 0 ? `, ${group.running} running` : "", group.failed > 0 ? `, ${group.failed} failed` : "", " ",
 				h("progress", {max: group.total, value: group.done + group.failed})))))

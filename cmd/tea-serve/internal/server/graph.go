@@ -2,6 +2,7 @@ package server
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 
 	"github.com/the-edge-agent/tea/host"
@@ -15,7 +16,11 @@ func (s *server) getWorkflowGraph(w http.ResponseWriter, r *http.Request) error 
 		return noWorkflow(r.PathValue("name"))
 	}
 	defer v.uses.Done()
-	svg, err := v.Inspect("svg")
+	format, err := drawnAs(r)
+	if err != nil {
+		return err
+	}
+	svg, err := v.Inspect(format)
 	if err != nil {
 		return err
 	}
@@ -25,6 +30,10 @@ func (s *server) getWorkflowGraph(w http.ResponseWriter, r *http.Request) error 
 // getRunGraph draws the workflow of a run with the statuses of its nodes.
 func (s *server) getRunGraph(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("id")
+	format, err := drawnAs(r)
+	if err != nil {
+		return err
+	}
 	wf, release, err := s.workflowOf(id)
 	if err != nil {
 		return err
@@ -35,12 +44,31 @@ func (s *server) getRunGraph(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	svg, err := g.Inspect("svg", running)
+	svg, err := g.Inspect(format, running)
 	if err != nil {
 		return err
 	}
 	w.Header().Set("Cache-Control", "no-cache") // it changes while the run is running
 	return drawing(w, svg)
+}
+
+// drawnAs returns the format of a drawing.
+func drawnAs(r *http.Request) (string, error) {
+	query := r.URL.Query()
+	if err := knownQuery(query, "horizontal", "collapsed"); err != nil {
+		return "", err
+	}
+	format := "svg"
+	for _, name := range []string{"horizontal", "collapsed"} {
+		switch text := query.Get(name); text {
+		case "", "false":
+		case "true":
+			format += "-" + name
+		default:
+			return "", badRequest(fmt.Errorf("%s: expected true or false, got %.40q", name, text))
+		}
+	}
+	return format, nil
 }
 
 // getRunSource returns the text of the workflow of a run.

@@ -132,6 +132,12 @@ export async function getText(path, signal) {
 	return text
 }
 
+// drawingPath returns the path of a drawing.
+export function drawingPath(path, wanted) {
+	const query = Object.entries(wanted).filter(([, on]) => on).map(([name]) => `${name}=true`).join("&")
+	return `${path}/graph.svg${query ? `?${query}` : ""}`
+}
+
 // getBytes reads a file, and reports whether secrets in it are masked.
 export async function getBytes(path, signal) {
 	const response = await request(path, {signal})

@@ -1,5 +1,5 @@
 // A run, live.
-import {changed, events, get, getBytes, getText, post, sleep, visible, whileVisible} from "./api.js"
+import {changed, events, drawingPath, get, getBytes, getText, post, sleep, visible, whileVisible} from "./api.js"
 import {button, dialog, fill, h, notice, refill, runLink, when, workflowLink} from "./dom.js"
 import {loading} from "./empty.js"
 import {objectField, question} from "./form.js"
@@ -28,7 +28,7 @@ class View extends RunView {
 		this.wake = () => {} // connects to the events again, without a wait
 		this.changes = steps(id, signal, at => this.fork(at))
 		this.element = h("div", {class: "run"}, this.head, this.connection, this.trouble.element, this.message.element, this.errors, this.pending,
-			h("div", {class: "columns"}, section("Graph", this.graph, this.progress), h("div", null, section("Node", this.node.element), section("State", this.changes.element))),
+			h("div", {class: "columns"}, section("Graph", this.graph.element, this.progress), h("div", null, section("Node", this.node.element), section("State", this.changes.element))),
 			section("Result", this.result.element), section("Timeline", this.timeline.element), section("Source", this.source.element),
 			this.texts, section("Events and logs", this.events.element))
 		fill(this.head, loading(8))
@@ -60,7 +60,7 @@ class View extends RunView {
 			return
 		}
 		this.trouble.clear()
-		if (!this.marks) {
+		if (!this.drawn) {
 			this.readGraph()
 		}
 		if (!this.listed && this.doc.status !== "queued") {
@@ -71,13 +71,13 @@ class View extends RunView {
 	}
 
 	async readGraph() {
-		this.marks = {mark() {}}
+		this.drawn = true
 		try {
-			this.drawGraph(await getText(`${this.path}/graph.svg`, this.signal))
+			await this.graph.draw()
 		} catch (err) {
-			this.marks = null
+			this.drawn = false
 			if (!this.signal.aborted) {
-				fill(this.graph, h("p", {class: "muted"}, this.doc.status === "queued" ? "The run has not started." : err.message))
+				fill(this.graph.element, h("p", {class: "muted"}, this.doc.status === "queued" ? "The run has not started." : err.message))
 			}
 		}
 	}
@@ -107,6 +107,10 @@ class View extends RunView {
 
 	content({file}) {
 		return getBytes(`${this.path}/files/content?file=${encodeURIComponent(file)}`, this.signal)
+	}
+
+	drawing(wanted) {
+		return getText(drawingPath(this.path, wanted), this.signal)
 	}
 
 	async readSource() {
@@ -171,7 +175,7 @@ class View extends RunView {
 				if (!this.signal.aborted) {
 					this.draw()
 					this.doc && this.readResult()
-					this.marks?.element && this.element.classList.remove("reading")
+					this.drawn && this.element.classList.remove("reading")
 				}
 			}, drawMS)
 		}

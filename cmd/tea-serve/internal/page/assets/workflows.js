@@ -1,9 +1,9 @@
 // The workflows, and one of them with its start form.
-import {can, get, getText, post} from "./api.js"
+import {can, drawingPath, get, getText, post} from "./api.js"
 import {badge, dollars, fill, h, notice, refill, runLink, table, when, workflowLink} from "./dom.js"
 import {empty, loading} from "./empty.js"
 import {field, objectField} from "./form.js"
-import {drawing} from "./graph.js"
+import {graphPane} from "./graph.js"
 import {every, runTable} from "./runs.js"
 
 // valuesMS is how often the values of triggers are read.
@@ -48,6 +48,7 @@ export function workflow(name, signal) {
 	const trouble = notice() // of the server, until it answers again
 	const facts = h("div", {class: "about"})
 	const form = h("div", null, loading())
+	const pane = graphPane(wanted => getText(drawingPath(path, wanted), signal))
 	const graph = h("div", null, loading())
 	const list = h("div", null, loading())
 
@@ -59,7 +60,8 @@ export function workflow(name, signal) {
 			schema = text
 			fill(form, startForm(path, doc.input_schema ?? {}, message))
 		}
-		fill(graph, drawing(await getText(`${path}/graph.svg`, signal)).element)
+		await pane.draw()
+		fill(graph, pane.element)
 		digest = doc.digest
 	}
 	every(signal, async () => {
