@@ -77,7 +77,7 @@ var examplesOnTemporal = map[string]exampleOnTemporal{
 	},
 	"memory":    runsOf(input(`{"symptom": "bearing temperature rises under load", "device": "pump-1", "fix": "regrease the bearing"}`), input(`{"symptom": "rising temperatures at the bearing", "device": "pump-2"}`)),
 	"plan":      {runs: [][]string{{"workflow.yaml"}}, differs: planTimes},
-	"retrieval": runsOf(input(`{"question": "\"under systemd\""}`)),
+	"retrieval": runsOf(input(`{"question": "seal"}`)),
 	"secrets":   {runs: [][]string{{"workflow.yaml", "--secrets", `{"api_key": "s3cr3t-key"}`}}},
 	"sensors":   runsOf([]string{"workflow.yaml"}, []string{"workflow.yaml"}),
 	"sessions":  runsOf(input(`{"session": "pump-1", "do": "begin", "say": "The bearing of pump-1 is loud since monday."}`), input(`{"session": "pump-1", "ask": "since when is the bearing loud?"}`), input(`{"session": "pump-1", "do": "end"}`)),

@@ -24,14 +24,15 @@ func Bundle() tea.Bundle {
 	return tea.Bundle{
 		Name:        "web",
 		Version:     version,
-		Description: "Reads, crawls and searches the web.",
-		Settings:    map[string]*schema.Schema{settingsKey: schema.Of[Settings]()},
+		Description: "Reads, crawls and searches the web, and reads documents.",
+		Settings:    map[string]*schema.Schema{settingsKey: schema.Of[Settings](), fileKey: schema.Of[FileSettings]()},
 		Open:        func(_ context.Context, s tea.Settings) (any, error) { return open(s) },
 		Actions: []tea.Action{
 			tea.NewMethod("web.scrape", "Reads one page.", (*Client).Scrape, tea.Idempotent(), tea.Reads()),
 			tea.NewMethod("web.crawl", "Reads the pages of a site.", (*Client).Crawl, tea.Streaming(), tea.Idempotent(), tea.Reads()),
 			tea.NewMethod("web.search", "Searches the web.", (*Client).Search, tea.Idempotent(), tea.Reads()),
 			tea.NewMethod("web.extract", "Reads a page and fills a JSON Schema from it.", (*Client).Extract, tea.Streaming(), tea.Idempotent(), tea.Reads()),
+			tea.NewMethod("text.extract", "Reads the text of a file: PDF, DOCX, XLSX, PPTX, EPUB, e-mail, HTML or Markdown.", (*Client).Text, tea.Idempotent(), tea.Reads()),
 		},
 	}
 }

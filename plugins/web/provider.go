@@ -20,6 +20,7 @@ const providerFirecrawl = "firecrawl"
 // concurrent use.
 type Client struct {
 	settings  Settings
+	file      FileSettings
 	browser   *chromium.Browser
 	local     *local.Reader
 	firecrawl *firecrawl.Client
@@ -29,6 +30,9 @@ type Client struct {
 func open(s tea.Settings) (*Client, error) {
 	c := new(Client)
 	if err := s.Decode(settingsKey, &c.settings); err != nil {
+		return nil, err
+	}
+	if err := s.Decode(fileKey, &c.file); err != nil {
 		return nil, err
 	}
 	guard := c.settings.Guard()

@@ -39,6 +39,7 @@ type Document struct {
 	root  *html.Node // nil if the page is not HTML, and after Content
 	base  *url.URL   // for relative links
 	plain Content    // the content if the page is not HTML
+	pages []string   // of a PDF file
 
 	links        []page.Link
 	hasMoreLinks bool

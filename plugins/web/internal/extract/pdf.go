@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/ledongthuc/pdf"
@@ -36,7 +37,6 @@ func (d *Document) parsePDF(ctx context.Context, body []byte) (err error) {
 		return d.pdfError(err)
 	}
 	d.readPDFProperties(reader.Trailer())
-	var pages []string
 	length, read, unknownGlyphs := 0, 0, 0
 	glyphs := newGlyphList()
 	total := reader.Trailer().Key("Root").Key("Pages").Key("Count").Int64()
@@ -55,9 +55,7 @@ func (d *Document) parsePDF(ctx context.Context, body []byte) (err error) {
 			d.Notes = append(d.Notes, fmt.Sprintf("page %d could not be read completely: %v", read, err))
 		}
 		length += len(text)
-		if text != "" {
-			pages = append(pages, text)
-		}
+		d.pages = append(d.pages, text)
 		return true
 	}}
 	tree.walk(reader.Trailer().Key("Root").Key("Pages"), pdf.Value{}, 0)
@@ -70,13 +68,16 @@ func (d *Document) parsePDF(ctx context.Context, body []byte) (err error) {
 	if unknownGlyphs > 0 {
 		d.Notes = append(d.Notes, fmt.Sprintf("the file does not define the text of %d glyphs; they appear as %s", unknownGlyphs, unknownGlyph))
 	}
-	text := strings.Join(pages, "\n\n")
+	text := strings.Join(slices.DeleteFunc(slices.Clone(d.pages), func(text string) bool { return text == "" }), "\n\n")
 	if text == "" {
 		d.Notes = append(d.Notes, "the PDF file has no text; its pages may be pictures")
 	}
 	d.plain = Content{text: text, markdown: text}
 	return nil
 }
+
+// Pages returns the text of each page of a PDF file; nil for other documents.
+func (d *Document) Pages() []string { return d.pages }
 
 // openPDF opens a PDF file that is safe to read.
 func openPDF(ctx context.Context, body []byte) (*pdf.Reader, error) {

@@ -15,14 +15,34 @@ type converted struct {
 	err  error
 }
 
-// convert parses a response and returns it in the requested formats. The libraries
-// cannot be interrupted: if the context ends, the work continues in the background, in
-// a limited number of workers. A panic in a library is an internal_error of the page.
+// convert parses a response and returns it in the requested formats.
 func (r *Reader) convert(ctx context.Context, s extract.Source, o page.ReadOptions, finish func(*converted)) (*page.Page, *extract.Document, error) {
+	c := r.work(ctx, s, func(c *converted) {
+		c.page = toPage(c.doc, o)
+		finish(c)
+	})
+	return c.page, c.doc, c.err
+}
+
+// Parse parses a document that was not fetched, and returns all of its content as
+// Markdown. Its URL is only for links and errors.
+func (r *Reader) Parse(ctx context.Context, s extract.Source) (*extract.Document, string, error) {
+	var markdown string
+	c := r.work(ctx, s, func(c *converted) { markdown = c.doc.Content(false).Markdown() })
+	if c.err != nil {
+		return nil, "", c.err
+	}
+	return c.doc, markdown, nil
+}
+
+// work parses a document and calls finish with it. The libraries cannot be interrupted: if
+// the context ends, the work continues in the background, in a limited number of workers.
+// A panic in a library is an internal_error of the page.
+func (r *Reader) work(ctx context.Context, s extract.Source, finish func(*converted)) converted {
 	select {
 	case r.workers <- struct{}{}:
 	case <-ctx.Done():
-		return nil, nil, context.Cause(ctx)
+		return converted{err: context.Cause(ctx)}
 	}
 	done := make(chan converted, 1)
 	go func() {
@@ -35,15 +55,14 @@ func (r *Reader) convert(ctx context.Context, s extract.Source, o page.ReadOptio
 			done <- c
 		}()
 		if c.doc, c.err = extract.Parse(ctx, s); c.err == nil {
-			c.page = toPage(c.doc, o)
 			finish(&c)
 		}
 	}()
 	select {
 	case c := <-done:
-		return c.page, c.doc, c.err
+		return c
 	case <-ctx.Done():
-		return nil, nil, context.Cause(ctx)
+		return converted{err: context.Cause(ctx)}
 	}
 }
 

@@ -1,0 +1,154 @@
+package office
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/emersion/go-message"
+	_ "github.com/emersion/go-message/charset" // decodes all charsets of HTML
+	"github.com/emersion/go-message/mail"
+)
+
+// maxMessageDepth bounds messages and multiparts inside each other.
+const maxMessageDepth = 10
+
+// readEmail reads a message: its header and text, and the attachments as further parts.
+func (f *File) readEmail(ctx context.Context, body []byte, l Limits) error {
+	e, err := readEntity(bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	if e.Header.Len() == 0 {
+		return errors.New("it has no header")
+	}
+	h := mail.Header{Header: e.Header}
+	f.Metadata.Title, _ = h.Subject()
+	if from, err := h.AddressList("From"); err == nil && len(from) > 0 {
+		f.Metadata.Author = strings.TrimSpace(from[0].Name + " (" + from[0].Address + ")")
+	}
+	if date, err := h.Date(); err == nil && !date.IsZero() {
+		f.Metadata.Published = date.Format(time.RFC3339)
+	}
+	r := &emailReader{file: f, limits: l, left: l.Bytes}
+	if err := r.read(ctx, e, 0); err != nil {
+		return err
+	}
+	head := Part{ContentType: htmlType, Body: htmlDocument(headOf(h))}
+	f.Parts = append([]Part{head}, f.Parts...)
+	return nil
+}
+
+// readEntity reads the header of a message. Text in an unknown charset stays encoded.
+func readEntity(r io.Reader) (*message.Entity, error) {
+	e, err := message.Read(r)
+	if message.IsUnknownCharset(err) || message.IsUnknownEncoding(err) {
+		err = nil
+	}
+	return e, err
+}
+
+// headOf returns the important fields of a header.
+func headOf(h mail.Header) string {
+	var lines []string
+	for _, field := range []string{"From", "To", "Cc", "Date", "Subject"} {
+		if text, err := h.Text(field); err == nil && text != "" {
+			// Markdown would escape angle brackets.
+			lines = append(lines, "<b>"+field+":</b> "+escape(strings.NewReplacer("<", "(", ">", ")").Replace(text)))
+		}
+	}
+	return "<p>" + strings.Join(lines, "<br>") + "</p>"
+}
+
+type emailReader struct {
+	file   *File
+	limits Limits
+	left   int64
+}
+
+// read adds the parts of an entity.
+func (r *emailReader) read(ctx context.Context, e *message.Entity, depth int) error {
+	if depth > maxMessageDepth {
+		return fmt.Errorf("messages are nested deeper than %d", maxMessageDepth)
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	kind, params, _ := e.Header.ContentType()
+	if parts := e.MultipartReader(); parts != nil {
+		return r.readParts(ctx, parts, kind == "multipart/alternative", depth)
+	}
+	body, err := io.ReadAll(io.LimitReader(e.Body, r.left+1))
+	if int64(len(body)) > r.left {
+		return errTooLarge
+	}
+	r.left -= int64(len(body))
+	if err != nil {
+		r.file.Notes = append(r.file.Notes, "a part of the message is incomplete: "+err.Error())
+	}
+	disposition, more, _ := e.Header.ContentDisposition()
+	name := path.Base(strings.ReplaceAll(more["filename"], `\`, "/"))
+	if more["filename"] == "" {
+		name = params["name"]
+	}
+	switch {
+	case kind == "message/rfc822":
+		inner, err := readEntity(bytes.NewReader(body))
+		if err != nil {
+			return err
+		}
+		h := mail.Header{Header: inner.Header}
+		r.file.Parts = append(r.file.Parts, Part{Title: name, ContentType: htmlType, Body: htmlDocument(headOf(h))})
+		return r.read(ctx, inner, depth+1)
+	case strings.HasPrefix(kind, "image/"):
+		if name == "" {
+			_, sub, _ := strings.Cut(kind, "/")
+			name = fmt.Sprintf("image%d.%s", len(r.file.Images)+1, sub)
+		}
+		if imageType(name) != "" || slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, kind) {
+			r.file.addImage(Image{name, kind, body}, r.limits)
+		}
+	case disposition != "attachment" && (kind == "text/plain" || kind == "text/html" || kind == ""):
+		r.file.Parts = append(r.file.Parts, Part{ContentType: mime.FormatMediaType(cmp.Or(kind, "text/plain"), map[string]string{"charset": "utf-8"}), Body: body})
+	case name != "":
+		r.file.Parts = append(r.file.Parts, Part{Title: name, ContentType: kind, Body: body})
+	}
+	return nil
+}
+
+// readParts reads the parts of a multipart entity, or the best one of alternatives,
+// which is the last one that is text.
+func (r *emailReader) readParts(ctx context.Context, parts message.MultipartReader, alternative bool, depth int) error {
+	before := r.file.Parts
+	for {
+		e, err := parts.NextPart()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if message.IsUnknownCharset(err) || message.IsUnknownEncoding(err) {
+			err = nil
+		}
+		if err != nil {
+			r.file.Notes = append(r.file.Notes, "the message is incomplete: "+err.Error())
+			return nil
+		}
+		have := r.file.Parts
+		if alternative {
+			r.file.Parts = slices.Clip(before)
+		}
+		if err := r.read(ctx, e, depth+1); err != nil {
+			return err
+		}
+		if alternative && (len(r.file.Parts) == len(before) || r.file.Parts[len(before)].Title != "") {
+			r.file.Parts = have
+		}
+	}
+}

@@ -1,0 +1,190 @@
+package office
+
+import (
+	"context"
+	"encoding/xml"
+	"fmt"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/xuri/excelize/v2"
+)
+
+// readDOCX reads the text of a document, with its footnotes and endnotes at the end.
+func (f *File) readDOCX(ctx context.Context, a *archive) error {
+	f.readProperties(a)
+	const name = "word/document.xml"
+	links, err := a.relations(name)
+	if err != nil {
+		return err
+	}
+	m := &markup{links: links}
+	if m.styles, err = readStyles(a); err != nil {
+		return err
+	}
+	data, err := a.read(name)
+	if err != nil {
+		return err
+	}
+	if err := m.read(ctx, data); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	if err := m.addFootnotes(ctx, a); err != nil {
+		return err
+	}
+	f.Parts = []Part{{Title: f.Metadata.Title, ContentType: htmlType, Body: htmlDocument(m.out.String())}}
+	return nil
+}
+
+// addFootnotes writes the footnotes and endnotes of the text.
+func (m *markup) addFootnotes(ctx context.Context, a *archive) error {
+	texts := map[string]string{}
+	for _, kind := range []string{"footnote", "endnote"} {
+		var list struct {
+			Note []struct {
+				ID    string `xml:"id,attr"`
+				Inner []byte `xml:",innerxml"`
+			} `xml:",any"`
+		}
+		if err := a.decode("word/"+kind+"s.xml", &list, true); err != nil {
+			return err
+		}
+		for _, n := range list.Note {
+			note := &markup{styles: m.styles}
+			// The prefixes of names are declared outside of the element and not needed.
+			if err := note.read(ctx, append(append([]byte("<note>"), n.Inner...), "</note>"...)); err != nil {
+				return fmt.Errorf("the %s %s: %w", kind, n.ID, err)
+			}
+			texts[kind+n.ID] = note.out.String()
+		}
+	}
+	for i, id := range m.footnotes {
+		text := strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(texts[id]), "<p>"), "</p>")
+		m.out.block("p", fmt.Sprintf("[%d] %s", i+1, text))
+	}
+	return nil
+}
+
+// readPPTX reads the slides of a presentation in their order, with the speaker's notes.
+func (f *File) readPPTX(ctx context.Context, a *archive) error {
+	f.readProperties(a)
+	const name = "ppt/presentation.xml"
+	var p struct {
+		Slides []struct {
+			Attr []xml.Attr `xml:",any,attr"`
+		} `xml:"sldIdLst>sldId"`
+	}
+	if err := a.decode(name, &p, false); err != nil {
+		return err
+	}
+	links, err := a.relations(name)
+	if err != nil {
+		return err
+	}
+	for i, slide := range p.Slides {
+		target := ""
+		for _, attr := range slide.Attr {
+			if attr.Name.Space != "" && attr.Name.Local == "id" {
+				target = links[attr.Value].Target
+			}
+		}
+		text, err := readSlide(ctx, a, target)
+		if err != nil {
+			return fmt.Errorf("slide %d: %w", i+1, err)
+		}
+		f.Parts = append(f.Parts, Part{Title: "Slide " + strconv.Itoa(i+1), ContentType: htmlType, Body: htmlDocument(text)})
+	}
+	return nil
+}
+
+func readSlide(ctx context.Context, a *archive, name string) (string, error) {
+	links, err := a.relations(name)
+	if err != nil {
+		return "", err
+	}
+	m := &markup{links: links, slide: true}
+	data, err := a.read(name)
+	if err != nil {
+		return "", err
+	}
+	if err := m.read(ctx, data); err != nil {
+		return "", err
+	}
+	for _, r := range links {
+		if path.Base(r.Type) != "notesSlide" {
+			continue
+		}
+		notes := &markup{slide: true, plain: true}
+		if data, err = a.read(r.Target); err == nil {
+			err = notes.read(ctx, data)
+		}
+		if err != nil {
+			return "", err
+		}
+		m.out.block("blockquote", notes.out.String())
+	}
+	return m.out.String(), nil
+}
+
+// maxCells bounds the cells of a workbook, with the empty ones before others.
+const maxCells = 300_000
+
+// readXLSX reads the sheets of a workbook as tables, with values in the format in which they are
+// displayed.
+func (f *File) readXLSX(ctx context.Context, body []byte, limit int64) error {
+	book, err := excelize.OpenReader(strings.NewReader(string(body)), excelize.Options{UnzipSizeLimit: limit, UnzipXMLSizeLimit: limit})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = book.Close() }() // removes its temporary files
+	if p, err := book.GetDocProps(); err == nil {
+		f.Metadata = Metadata{Title: p.Title, Author: p.Creator, Description: p.Subject, Published: p.Created, Modified: p.Modified, Language: p.Language}
+	}
+	left := maxCells
+	for _, sheet := range book.GetSheetList() {
+		table, err := f.readSheet(ctx, book, sheet, &left)
+		if err != nil {
+			return fmt.Errorf("sheet %s: %w", sheet, err)
+		}
+		f.Parts = append(f.Parts, Part{Title: sheet, ContentType: htmlType, Body: htmlDocument(table)})
+	}
+	return nil
+}
+
+// readSheet returns the cells of a sheet as a table without empty rows.
+func (f *File) readSheet(ctx context.Context, book *excelize.File, sheet string, left *int) (string, error) {
+	rows, err := book.Rows(sheet)
+	if err != nil {
+		if strings.Contains(err.Error(), "not a worksheet") { // a chart
+			return "", nil
+		}
+		return "", err
+	}
+	defer func() { _ = rows.Close() }() // only read
+	var w writer
+	w.start("table")
+	for rows.Next() {
+		if ctx.Err() != nil {
+			return "", ctx.Err()
+		}
+		cells, err := rows.Columns()
+		if err != nil {
+			return "", err
+		}
+		if strings.TrimSpace(strings.Join(cells, "")) == "" {
+			continue
+		}
+		if *left -= len(cells); *left < 0 {
+			f.Notes = append(f.Notes, fmt.Sprintf("the sheet %s was cut off: more than %d cells", sheet, maxCells))
+			break
+		}
+		w.start("tr")
+		for _, cell := range cells {
+			w.WriteString("<td>" + strings.ReplaceAll(escape(cell), "\n", "<br>") + "</td>")
+		}
+		w.end("tr")
+	}
+	w.end("table")
+	return w.String(), rows.Error()
+}
