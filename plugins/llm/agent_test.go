@@ -422,7 +422,7 @@ func TestSkills(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, line := range []string{"\n- pump: How to start a pump.", "\n- quoted: A: b"} {
+	for _, line := range []string{"\n- pump: How to start a pump. # really", "\n- quoted: A: b"} {
 		if system := s.seen[0]["system"].(string); !strings.Contains(system, line) || strings.Contains(system, "valve") {
 			t.Errorf("no %q in %q", line, system)
 		}

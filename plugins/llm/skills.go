@@ -2,9 +2,11 @@ package llm
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"path/filepath"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	tea "github.com/the-edge-agent/tea/sdk"
@@ -98,12 +100,21 @@ func readHead(root *confine.Root, dir string) (skill, error) {
 	}
 	s := skill{name: head["name"], description: head["description"], dir: filepath.Dir(file)}
 	switch {
-	case s.name == "" || len(s.name) > maxSkillName || strings.Trim(s.name, "abcdefghijklmnopqrstuvwxyz0123456789-") != "":
+	case !isSkillName(s.name):
 		return skill{}, tea.Errorf(tea.ValidationError, "%s: the name of the skill is %q; use up to %d lower-case letters, digits and hyphens", file, s.name, maxSkillName)
-	case s.description == "" || len(s.description) > maxSkillDescription:
-		return skill{}, tea.Errorf(tea.ValidationError, "%s: the description of the skill has %d bytes; it needs 1 to %d", file, len(s.description), maxSkillDescription)
+	case s.description == "" || utf8.RuneCountInString(s.description) > maxSkillDescription:
+		return skill{}, tea.Errorf(tea.ValidationError, "%s: the description of the skill has %d characters; it needs 1 to %d", file, utf8.RuneCountInString(s.description), maxSkillDescription)
 	}
 	return s, nil
+}
+
+// isSkillName reports whether a name is valid. As in the reference library of the format,
+// it can have the letters of any language.
+func isSkillName(name string) bool {
+	wrong := func(r rune) bool {
+		return r != '-' && (!unicode.IsLetter(r) && !unicode.IsDigit(r) || unicode.IsUpper(r))
+	}
+	return name != "" && utf8.RuneCountInString(name) <= maxSkillName && !strings.ContainsFunc(name, wrong)
 }
 
 // frontMatter returns the texts between the first two lines "---" of a file, which are
@@ -113,12 +124,14 @@ func frontMatter(text string) (map[string]string, error) {
 	if strings.TrimRight(lines[0], " ") != "---" {
 		return nil, errors.New("it does not begin with a line ---, name and description, and another line ---")
 	}
-	members, name := map[string]string{}, ""
+	members, blocks, name := map[string]string{}, map[string]bool{}, ""
 	for _, line := range lines[1:] {
 		switch {
 		case strings.TrimRight(line, " ") == "---":
 			for key, v := range members {
-				members[key] = unquote(v)
+				if !blocks[key] {
+					members[key] = unquote(v)
+				}
 			}
 			return members, nil
 		case strings.HasPrefix(line, " ") || strings.HasPrefix(line, "\t"):
@@ -129,7 +142,7 @@ func frontMatter(text string) (map[string]string, error) {
 				continue
 			}
 			if v = strings.TrimSpace(v); v != "" && strings.Trim(v, ">|-+") == "" {
-				v = "" // the text follows
+				v, blocks[key] = "", true // the text follows as it is
 			}
 			name, members[key] = key, v
 		}
@@ -139,12 +152,17 @@ func frontMatter(text string) (map[string]string, error) {
 
 // unquote returns a text of YAML without quotes or comment.
 func unquote(v string) string {
-	if n := len(v); n >= 2 && (v[0] == '"' || v[0] == '\'') && v[n-1] == v[0] {
-		quote := v[:1]
-		if quote == `"` {
-			return strings.ReplaceAll(v[1:n-1], `\"`, quote)
+	var text string
+	switch {
+	case strings.HasPrefix(v, `"`):
+		if json.NewDecoder(strings.NewReader(v)).Decode(&text) == nil { // escapes are those of JSON, and more
+			return text
 		}
-		return strings.ReplaceAll(v[1:n-1], "''", quote)
+	case strings.HasPrefix(v, "'"):
+		before, after, _ := strings.Cut(strings.ReplaceAll(v[1:], "''", "\x00"), "'")
+		if after == "" || strings.HasPrefix(strings.TrimSpace(after), "#") {
+			return strings.ReplaceAll(before, "\x00", "'")
+		}
 	}
 	v, _, _ = strings.Cut(v, " #")
 	return strings.TrimSpace(v)
