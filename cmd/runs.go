@@ -69,7 +69,7 @@ type runsListCmd struct {
 type listFlags struct {
 	Workflow string `placeholder:"NAME" help:"Only runs of this workflow."`
 	Status   string `placeholder:"STATUS" help:"Only runs with this status."`
-	Search   string `placeholder:"WORDS" help:"Only runs whose id or workflow contains these words; with --host, trigger and error, too."`
+	Search   string `placeholder:"WORDS" help:"Only runs whose id, workflow or the beginning of the input contains these words; with --host, trigger and error, too."`
 	Since    string `placeholder:"TIME" help:"Only runs that began at this time or later: a day such as 2026-11-28, or RFC 3339."`
 	Until    string `placeholder:"TIME" help:"Only runs that began before this time."`
 	Limit    int    `placeholder:"N" help:"Print at most N runs."`
@@ -113,7 +113,7 @@ func (s *localRuns) list() (list []checkpoints.Entry, form any, err error) {
 		list, err = runs.List()
 	}
 	list = slices.DeleteFunc(list, func(e checkpoints.Entry) bool {
-		return !s.filter.In(e.StartedAt) || !s.filter.Has(e.Workflow, string(e.Status), e.ID, e.Workflow)
+		return !s.filter.In(e.StartedAt) || !s.filter.Has(e.Workflow, string(e.Status), e.ID, e.Workflow, e.Input)
 	})
 	if s.limit > 0 && len(list) > s.limit {
 		list = list[:s.limit]

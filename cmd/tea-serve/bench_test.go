@@ -267,5 +267,17 @@ func BenchmarkList(b *testing.B) {
 	}
 	slices.Sort(times)
 	b.ReportMetric(times[len(times)/2].Seconds()*1000, "ms-median")
+	cpu := s.processor()
+	for range 10 {
+		if _, ids, _ := s.page("?q=nowhere"); len(ids) > 0 {
+			b.Errorf("found %d runs", len(ids))
+		}
+	}
+	b.ReportMetric((s.processor()-cpu).Seconds()*100, "ms-cpu-search")
+	cpu = s.processor()
+	for range 10 {
+		s.page("?limit=100")
+	}
+	b.ReportMetric((s.processor()-cpu).Seconds()*100, "ms-cpu-page")
 	b.ReportMetric(float64(s.memory("VmRSS"))/1024, "MB")
 }

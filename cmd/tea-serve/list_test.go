@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -52,5 +53,26 @@ func TestARefreshHasOnlyWhatChanged(t *testing.T) {
 	s = p.serve()
 	if _, ids, described := s.page(known); len(described) != len(ids) {
 		t.Errorf("after a restart: %v of %v", described, ids)
+	}
+}
+
+// Runs are found by the beginning of their input, also before they start, and not by
+// secrets or by what follows the input in a checkpoint.
+func TestRunsAreFoundByTheirInput(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, map[string]string{"greet.yaml": greet + "serve: {max_running: 1}\n"})
+	p.write("block.yaml", block(filepath.Join(p.home, "gate"))+"serve: {max_running: 1}\n")
+	s := p.serve("--secrets", `{"key": "hidden-key"}`)
+	ada := s.run("greet", `{"name": "Ada Lovelace", "part": "`+strings.Repeat("x", 3000)+`"}`)["id"].(string)
+	bob := s.run("greet", `{"name": "Bob", "key": "hidden-key"}`)["id"].(string)
+	s.started()
+	queued := s.request("POST", "/v1/workflows/block/runs", `{"input": {"name": "Carol"}}`).body["id"].(string)
+	for q, want := range map[string][]string{"lovelace": {ada}, "greet+bob": {bob}, "carol": {queued}, "hidden-key": {}, "data_dir": {}, "***": {bob}} {
+		if _, ids, _ := s.page("?q=" + q); !slices.Equal(ids, want) {
+			t.Errorf("%s: %v, want %v", q, ids, want)
+		}
+	}
+	if got := p.tea(nil, "runs", "list", "--search", "lovelace"); !strings.Contains(got.out, ada) || strings.Contains(got.out, bob) {
+		t.Errorf("runs list: %+v", got)
 	}
 }

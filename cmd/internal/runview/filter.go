@@ -25,6 +25,9 @@ func (f *Filter) Has(workflow, status string, texts ...string) bool {
 	if f.Workflow != "" && f.Workflow != workflow || f.Status != "" && f.Status != status {
 		return false
 	}
+	if f.Search == "" {
+		return true
+	}
 	text := strings.ToLower(strings.Join(texts, " "))
 	for word := range strings.FieldsSeq(strings.ToLower(f.Search)) {
 		if !strings.Contains(text, word) {

@@ -1,8 +1,10 @@
 package checkpoint
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,6 +12,7 @@ import (
 	"time"
 
 	"github.com/the-edge-agent/tea/host/flow"
+	"github.com/the-edge-agent/tea/host/internal/secret"
 )
 
 // Info describes a run in a list.
@@ -37,6 +40,9 @@ type Info struct {
 	ParentRun string `json:"parent_run,omitempty"`
 	// Question is the first question of a waiting run. List does not set it.
 	Question string `json:"question,omitempty"`
+	// Input is the beginning of the input as JSON in lower case, with masked secrets. It is
+	// for searches: it can end anywhere.
+	Input string `json:"-"`
 	// Problem says why the file cannot be read.
 	Problem string `json:"problem,omitempty"`
 }
@@ -95,10 +101,15 @@ func (i *Info) load() error {
 	// The times by which a damaged file is sorted.
 	i.StartedAt, i.UpdatedAt = stat.ModTime(), stat.ModTime()
 
-	header, last, err := readEnds(f, i.Path, i.Size)
+	head := make([]byte, min(i.Size, headSize))
+	if _, err := f.ReadAt(head, 0); err != nil {
+		return fmt.Errorf("read checkpoint: %w", err)
+	}
+	header, last, err := readEnds(f, i.Path, i.Size, head)
 	if err != nil {
 		return err
 	}
+	i.Input = inputIn(head)
 	i.Workflow, i.WorkflowFile, i.Digest, i.ParentRun, i.StartedBy = header.Workflow, header.WorkflowFile, header.Digest, header.ParentRun, header.StartedBy
 	i.StartedAt, i.UpdatedAt = header.StartedAt, header.StartedAt
 	if last.Seq == 0 {
@@ -124,14 +135,39 @@ func (i *Info) load() error {
 	return nil
 }
 
-// readEnds returns the header and the last record, whose Seq is 0 if there is
-// none. If the file does not end in a complete frame, it is read as a whole.
-func readEnds(f *os.File, path string, size int64) (Header, Record, error) {
-	const headSize = 1024 // for most headers
-	head := make([]byte, min(size, headSize))
-	if _, err := f.ReadAt(head, 0); err != nil {
-		return Header{}, Record{}, fmt.Errorf("read checkpoint: %w", err)
+const (
+	// headSize is how much of a file a list reads: most headers, and the beginning of
+	// the input.
+	headSize = 1536
+	maxInput = 300
+)
+
+// inputIn returns [Info.Input] from the beginning of a file. It does not check a record
+// of which the beginning is all that it has.
+func inputIn(head []byte) string {
+	header, state := parseFrame(head[min(len(head), preambleSize):])
+	if state != frameWhole || len(head) < preambleSize+header.size+frameHeaderSize {
+		return ""
 	}
+	record := head[preambleSize+header.size:]
+	size := int64(binary.LittleEndian.Uint32(record)) + frameHeaderSize
+	record = record[:min(int64(len(record)), size)]
+	_, text, _ := bytes.Cut(record, []byte(`"input":`))
+	var input json.RawMessage
+	if json.NewDecoder(bytes.NewReader(text)).Decode(&input) == nil { // else its end is missing
+		text = input
+	}
+	text = secret.MaskJSON(text[:min(len(text), 2*maxInput)])
+	if cut := bytes.Index(text, []byte(`\u0000s`)); cut >= 0 { // a reference whose end is missing
+		text = text[:cut]
+	}
+	return strings.ToLower(strings.ToValidUTF8(string(text[:min(len(text), maxInput)]), ""))
+}
+
+// readEnds returns the header and the last record, whose Seq is 0 if there is
+// none. head is the beginning of the file. If the file does not end in a complete frame,
+// it is read as a whole.
+func readEnds(f *os.File, path string, size int64, head []byte) (Header, Record, error) {
 	version, err := parsePreamble(head, path)
 	if err != nil {
 		return Header{}, Record{}, err

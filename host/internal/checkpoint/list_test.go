@@ -83,7 +83,7 @@ func TestListInfo(t *testing.T) {
 	}
 	want := []Info{{
 		ID: "run", Workflow: "report", Status: flow.Waiting, Node: "ask", StartedAt: testTime, UpdatedAt: testTime,
-		WorkflowFile: "/flows/report.yaml", Digest: testHeader().Digest, Path: path, Size: mustRead(t, path).Size, Records: 4,
+		WorkflowFile: "/flows/report.yaml", Digest: testHeader().Digest, Path: path, Size: mustRead(t, path).Size, Records: 4, Input: `{"n":12345678901234567890}`,
 	}}
 	if diff := cmp.Diff(want, infos); diff != "" {
 		t.Errorf("infos (-want +got):\n%s", diff)

@@ -22,7 +22,7 @@ const (
 	// be missing, old or damaged.
 	statusCacheName = ".statuses"
 	// statusCacheTitle is its first line, which identifies the format.
-	statusCacheTitle = "tea statuses 2"
+	statusCacheTitle = "tea statuses 3"
 	// statusCacheMin is the number of journals read from which the file is written.
 	statusCacheMin = 16
 )
@@ -48,6 +48,7 @@ type cachedInfo struct {
 	StartedBy      string `json:"started_by,omitempty"`
 	Digest         string `json:"digest,omitempty"`
 	FailedBranches int    `json:"failed_branches,omitempty"`
+	Input          string `json:"input,omitempty"`
 }
 
 // decode sets info if text is valid.
@@ -58,7 +59,7 @@ func (c *cachedRun) decode(id, path string) {
 	}
 	info := in.Info
 	info.ID, info.Path, info.Size = id, path, c.size
-	info.StartedBy, info.Digest, info.FailedBranches = in.StartedBy, in.Digest, in.FailedBranches
+	info.StartedBy, info.Digest, info.FailedBranches, info.Input = in.StartedBy, in.Digest, in.FailedBranches, in.Input
 	c.info, c.text = &info, ""
 }
 
@@ -67,7 +68,7 @@ func (c *cachedRun) encode() string {
 	if c.info == nil {
 		return c.text
 	}
-	out := cachedInfo{*c.info, c.info.StartedBy, c.info.Digest, c.info.FailedBranches}
+	out := cachedInfo{*c.info, c.info.StartedBy, c.info.Digest, c.info.FailedBranches, c.info.Input}
 	out.ID, out.Path = "", ""
 	text, _ := json.Marshal(out) // it has strings, numbers and valid times
 	return string(text)

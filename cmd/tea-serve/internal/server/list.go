@@ -3,6 +3,7 @@ package server
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"math"
 	"net/http"
 	"net/url"
@@ -15,6 +16,9 @@ import (
 	"github.com/the-edge-agent/tea/host/checkpoints"
 	"github.com/the-edge-agent/tea/host/flow"
 )
+
+// maxInput is how much of the input of a queued run is searched.
+const maxInput = 300
 
 // filterOf returns the filter of a query, without the trigger.
 func filterOf(q url.Values) (f runview.Filter, err error) {
@@ -52,7 +56,7 @@ func (s *server) getRuns(w http.ResponseWriter, r *http.Request) error {
 	}
 	var after place
 	if text := q.Get("after"); text != "" {
-		if after, err = placeOf(text); err != nil {
+		if after, err = parsePlace(text); err != nil {
 			return err
 		}
 	}
@@ -65,12 +69,12 @@ func (s *server) getRuns(w http.ResponseWriter, r *http.Request) error {
 	}
 	page := []runDoc{}
 	more := false
-	for _, p := range list {
+	for p := range list {
 		if after.id != "" && newestFirst(p, after) <= 0 || !filter.In(p.at) {
 			continue
 		}
 		doc, changed := s.listed(p, known)
-		if doc.ID == "" || trigger != "" && trigger != doc.Trigger || !filter.Has(doc.Workflow, doc.Status, doc.ID, doc.Workflow, doc.Trigger, doc.Error) { // it was removed meanwhile
+		if doc.ID == "" || trigger != "" && trigger != doc.Trigger || !filter.Has(doc.Workflow, doc.Status, doc.ID, doc.Workflow, doc.Trigger, doc.Error, doc.input) { // it was removed meanwhile
 			continue
 		}
 		if more = int64(len(page)) == limit; more {
@@ -124,54 +128,89 @@ type place struct {
 	entry *checkpoints.Entry // nil for a run without a checkpoint
 }
 
-// places returns the runs of the directory, including queued ones, the newest first.
-func (s *server) places() ([]place, error) {
+// places returns the runs of the directory, including queued ones, the newest first. It
+// looks at the older ones only when the caller asks for them.
+func (s *server) places() (iter.Seq[place], error) {
 	entries, err := s.entries()
 	if err != nil {
 		return nil, err
 	}
-	owned := map[string]bool{}
-	last, own := "", false // most neighbours have the same file
-	entries = slices.DeleteFunc(entries, func(e *checkpoints.Entry) bool {
-		if e.WorkflowFile != last || last == "" {
-			last = e.WorkflowFile
-			var known bool
-			if own, known = owned[last]; !known {
-				own = s.catalog.Owns(last)
-				owned[last] = own
-			}
-		}
-		return !own
-	})
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	list := make([]place, 0, len(entries)+len(s.led.state.items))
-	listed := make(map[string]bool, len(s.led.state.items)+len(s.led.state.drops))
-	for _, e := range entries {
-		p := place{e.StartedAt, e.ID, e}
-		if it := s.led.state.items[e.ID]; it != nil {
-			p.at, listed[e.ID] = it.At, true
-		} else if o := s.led.state.over[e.ID]; o != nil {
-			p.at = o.At
-		}
-		if s.led.state.drops[e.ID] != nil {
-			listed[e.ID] = true
-		}
-		list = append(list, p)
-	}
+	var pending []place // the newest is the last
 	for id, it := range s.led.state.items {
-		if !listed[id] {
-			listed[id] = true
-			list = append(list, place{at: it.At, id: id})
-		}
+		pending = append(pending, place{at: it.At, id: id})
 	}
 	for id, d := range s.led.state.drops {
-		if !listed[id] {
-			list = append(list, place{at: d.At, id: id})
-		}
+		pending = append(pending, place{at: d.At, id: id})
 	}
-	slices.SortFunc(list, newestFirst)
-	return list, nil
+	s.mu.Unlock()
+	oldestFirst := func(a, b place) int { return newestFirst(b, a) }
+	slices.SortFunc(pending, oldestFirst)
+	own := s.owner()
+	listed := map[string]bool{} // runs of the ledger
+	return func(yield func(place) bool) {
+		for {
+			// A run is accepted before it starts.
+			for len(entries) > 0 && (len(pending) == 0 || !pending[len(pending)-1].at.After(entries[0].StartedAt)) {
+				if p, known := s.placeOf(entries[0]); own(p.entry.WorkflowFile) && !listed[p.id] {
+					if known {
+						listed[p.id] = true
+					}
+					at, _ := slices.BinarySearchFunc(pending, p, oldestFirst)
+					pending = slices.Insert(pending, at, p)
+				}
+				entries = entries[1:]
+			}
+			if len(pending) == 0 {
+				return
+			}
+			p := pending[len(pending)-1]
+			pending = pending[:len(pending)-1]
+			if p.entry == nil && listed[p.id] {
+				continue
+			}
+			if p.entry == nil {
+				listed[p.id] = true
+			}
+			if !yield(p) {
+				return
+			}
+		}
+	}, nil
+}
+
+// owner returns a function that reports whether a workflow file belongs to the directory.
+func (s *server) owner() func(file string) bool {
+	owned := map[string]bool{}
+	last, own := "", false // most neighbours have the same file
+	return func(file string) bool {
+		if file == last && last != "" {
+			return own
+		}
+		last = file
+		var known bool
+		if own, known = owned[last]; !known {
+			own = s.catalog.Owns(last)
+			owned[last] = own
+		}
+		return own
+	}
+}
+
+// placeOf returns the place of a run of the directory, and whether it is in the part of
+// the ledger that has runs without a checkpoint. Clocks that are set back do not put it
+// after its start.
+func (s *server) placeOf(e *checkpoints.Entry) (p place, known bool) {
+	p = place{e.StartedAt, e.ID, e}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	it, o := s.led.state.items[e.ID], s.led.state.over[e.ID]
+	if it != nil && it.At.Before(p.at) {
+		p.at = it.At
+	} else if it == nil && o != nil && o.At.Before(p.at) {
+		p.at = o.At
+	}
+	return p, it != nil || s.led.state.drops[e.ID] != nil
 }
 
 // listed describes a run in a list, and reports whether it may have changed after the
@@ -183,7 +222,7 @@ func (s *server) listed(p place, known int64) (doc runDoc, changed bool) {
 	case p.entry != nil:
 		doc = docOf(*p.entry)
 	case it != nil:
-		doc = runDoc{ID: p.id, Workflow: it.Workflow}
+		doc = runDoc{ID: p.id, Workflow: it.Workflow, input: string(it.Input[:min(len(it.Input), maxInput)])}
 	case d != nil:
 		return d.doc(), s.led.touched.since(p.id, known)
 	}
@@ -196,8 +235,8 @@ func newestFirst(a, b place) int { return cmp.Or(b.at.Compare(a.at), cmp.Compare
 
 func (p place) String() string { return fmt.Sprintf("%d.%s", p.at.UnixNano(), p.id) }
 
-// placeOf returns a place from its text.
-func placeOf(text string) (place, error) {
+// parsePlace returns a place from its text.
+func parsePlace(text string) (place, error) {
 	at, id, ok := strings.Cut(text, ".")
 	nano, err := strconv.ParseInt(at, 10, 64)
 	if err != nil || !ok || id == "" {

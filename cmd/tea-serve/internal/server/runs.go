@@ -57,6 +57,8 @@ type runDoc struct {
 	Usage      *flow.Usage          `json:"usage,omitempty"`
 	State      json.RawMessage      `json:"state,omitempty"`
 	Notes      []string             `json:"notes,omitempty"`
+
+	input string // the beginning, for searches
 }
 
 // statuses are the values of Status.
@@ -72,7 +74,7 @@ func docOf(e checkpoints.Entry) runDoc {
 	return runDoc{
 		Trigger: trigger,
 		ID:      e.ID, Workflow: e.Workflow, Status: string(e.Status), Node: e.Node, Parent: e.ParentRun, StartedAt: e.StartedAt.UTC(), UpdatedAt: e.UpdatedAt.UTC(),
-		Error: e.Problem,
+		Error: e.Problem, input: e.Input,
 	}
 }
 

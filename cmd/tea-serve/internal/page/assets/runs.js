@@ -51,7 +51,7 @@ export function runs(signal) {
 	const given = new URLSearchParams(location.hash.split("?")[1] ?? "")
 	const field = (label, element) => h("label", {for: element.id}, label, element)
 	const controls = {
-		q: h("input", {type: "search", id: "q", placeholder: "Id, workflow or error", autocomplete: "off"}),
+		q: h("input", {type: "search", id: "q", placeholder: "Id, workflow, error, input", autocomplete: "off"}),
 		workflow: h("input", {type: "search", id: "workflow", placeholder: "Any", autocomplete: "off"}),
 		status: h("select", {id: "status"}, statuses.map(name => h("option", {value: name}, name || "Any"))),
 		trigger: h("input", {type: "search", id: "trigger", placeholder: "Any", autocomplete: "off"}),
