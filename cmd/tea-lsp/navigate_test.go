@@ -186,12 +186,22 @@ func TestFixes(t *testing.T) {
   - {name: load, uses: http.gett, with: {urll: x}}
   - {name: next, gotoo: x, goto: lod}
   - {name: last, uses: http.get, with: {url: "{{ stat.x }}", headers: {a: "{{ variables.limt }}"}}}
+  - {name: other, when: "true", timeout: 5, run: "return {x = state.a != 1}"}
+  - {name: end, run: "return {}", next: END}
 variables: {limit: 1}
 `
-	want := strings.NewReplacer("http.gett", "http.get", "gotoo", "goto", "lod}", "load}", "stat.x", "state.x", "limt", "limit").Replace(text)
-	c.open("flow.yaml", text)
-	findings := c.findings("flow.yaml", 1)
-	params := map[string]any{"textDocument": map[string]any{"uri": c.uri("flow.yaml")}, "context": map[string]any{"diagnostics": findings}}
+	want := strings.NewReplacer("http.gett", "http.get", "gotoo", "goto", "lod}", "load}", "stat.x", "state.x", "limt", "limit", "when:", "if:", "timeout:", "timeout_seconds:", "!=", "~=", "next:", "goto:").Replace(text)
+	fixed(t, c, "flow.yaml", text, want)
+	text = `nodes: [{name: dollar, uses: http.get, with: {url: "${{ state.url }}"}}]`
+	fixed(t, c, "dollar.yaml", text, strings.Replace(text, "$", "", 1))
+}
+
+// fixed applies the fixes of all findings, which make a text the one that is wanted.
+func fixed(t *testing.T, c *client, file, text, want string) {
+	t.Helper()
+	c.open(file, text)
+	findings := c.findings(file, 1)
+	params := map[string]any{"textDocument": map[string]any{"uri": c.uri(file)}}
 	var raw []any
 	for _, f := range findings {
 		raw = append(raw, map[string]any{"range": map[string]any{"start": f.Range.Start, "end": f.Range.End}, "message": f.Message, "source": f.Source, "code": f.Code})
@@ -204,7 +214,7 @@ variables: {limit: 1}
 	convert(t, c.call("textDocument/codeAction", params), &got)
 	var edits []edit
 	for _, g := range got {
-		edits = append(edits, g.Edit.Changes[c.uri("flow.yaml")]...)
+		edits = append(edits, g.Edit.Changes[c.uri(file)]...)
 	}
 	if d := cmp.Diff(want, apply(t, text, edits)); d != "" {
 		t.Errorf("%s\n%s", d, short(findings))

@@ -7,8 +7,10 @@ import (
 
 var (
 	suggested = regexp.MustCompile(`did you mean ("(?:[^"\\]|\\.)*")\?`)
-	inQuotes  = regexp.MustCompile(`"((?:[^"\\]|\\.)*)"`)
-	dotted    = regexp.MustCompile(`\b\w+(?:\.[\w-]+)+`)
+	// instead matches a hint that names the word to write, and the operator it replaces.
+	instead  = regexp.MustCompile(`^(?:the language is Lua 5\.1, without (\S+): )?write ([^\s,;]+)$`)
+	inQuotes = regexp.MustCompile(`"((?:[^"\\]|\\.)*)"`)
+	dotted   = regexp.MustCompile(`\b\w+(?:\.[\w-]+)+`)
 )
 
 type actionParams struct {
@@ -36,23 +38,34 @@ func (s *server) fixes(p *actionParams) (any, error) {
 	return found, nil
 }
 
-// fix returns the edit that replaces the misspelt word of a finding, which is the last
+// fix returns the edit that replaces the wrong word of a finding, which is the last
 // one in the message that the text has at or after the finding's position.
 func (d *document) fix(finding diagnostic) (*textEdit, string) {
 	message, hint, _ := strings.Cut(finding.Message, "\nhint: ")
-	m := suggested.FindStringSubmatch(hint)
-	if finding.Source != "tea" || m == nil {
+	start := d.offset(finding.Range.Start)
+	if finding.Source != "tea" {
 		return nil, ""
 	}
-	better := strings.Trim(m[1], `"`)
+	if finding.Code == "TEA1308" && strings.HasPrefix(d.text[start:], "${{") {
+		return &textEdit{d.span(start, start+1), ""}, "Remove $"
+	}
+	var better string
 	var words []string
+	if m := suggested.FindStringSubmatch(hint); m != nil {
+		better = strings.Trim(m[1], `"`)
+	} else if m := instead.FindStringSubmatch(hint); m != nil {
+		if better = m[2]; m[1] != "" {
+			message, words = "", []string{m[1]}
+		}
+	} else {
+		return nil, ""
+	}
 	for _, q := range inQuotes.FindAllStringSubmatch(message, -1) {
 		words = append([]string{q[1]}, words...)
 	}
 	if name := dotted.FindString(message); name != "" {
 		words = append(words, name[strings.LastIndex(name, ".")+1:])
 	}
-	start := d.offset(finding.Range.Start)
 	_, end := d.line(d.lineOf(start))
 	for _, word := range words {
 		if i := strings.Index(d.text[start:end], word); word != "" && i >= 0 {
