@@ -60,6 +60,10 @@ func TestPythonClient(t *testing.T) {
 			t.Errorf("%v\n%s%s", err, got.stdout, got.stderr)
 		}
 	})
+	t.Run("notebook", func(t *testing.T) {
+		t.Parallel()
+		testNotebook(t, python)
+	})
 	t.Run("guide", func(t *testing.T) {
 		t.Parallel()
 		const page = "../docs/guide/clients.md"
@@ -85,6 +89,58 @@ func TestPythonClient(t *testing.T) {
 			t.Errorf("%v\n%s%s", err, got.stdout, got.stderr)
 		}
 	})
+}
+
+// runCells runs the code of a notebook, and compares what the cells are with the results in it.
+// Of a drawing, it prints the SVG.
+const runCells = `
+import ast, json, sys
+names = {}
+for cell in json.load(open(sys.argv[1]))["cells"]:
+    if cell["cell_type"] != "code":
+        continue
+    tree = ast.parse("".join(cell["source"]))
+    last = ast.Expression(tree.body.pop().value)
+    exec(compile(tree, cell["id"], "exec"), names)
+    value = eval(compile(last, cell["id"], "eval"), names)
+    if hasattr(value, "_repr_svg_"):
+        print(value._repr_svg_())
+        continue
+    want = "".join("".join(output["data"]["text/plain"]) for output in cell["outputs"])
+    assert repr(value) == want, f"{cell['id']}: {value!r}, want {want}"
+`
+
+// testNotebook runs a notebook with tea serve, and checks that it draws the graph of its run.
+func testNotebook(t *testing.T, python string) {
+	t.Helper()
+	dir, home := t.TempDir(), t.TempDir()
+	for name, text := range map[string]string{"cells.py": runCells, "workflow.yaml": "", "run.ipynb": ""} {
+		data := []byte(text)
+		if text == "" {
+			var err error
+			if data, err = os.ReadFile(filepath.Join("notebook", name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := serveExample(t, dir, home)
+	defer s.stop()
+	got, err := shell(t.Context(), dir, home, "TEA_HOST="+s.url+" "+python+" -B cells.py run.ipynb")
+	if err != nil || got.code != 0 || strings.Count(got.stdout, "<svg") != 2 {
+		t.Fatalf("%v\n%s%s", err, got.stdout, got.stderr)
+	}
+	before, after, _ := strings.Cut(got.stdout, "</svg>")
+	for _, node := range []string{"check", "ask", "report"} {
+		if !strings.Contains(before, ">"+node) || !strings.Contains(after, ">"+node) {
+			t.Errorf("no node %s in\n%s", node, got.stdout)
+		}
+	}
+	if before == after {
+		t.Error("the drawing does not change when the run continues")
+	}
 }
 
 func TestTypeScriptClient(t *testing.T) {

@@ -56,6 +56,7 @@ var examplesOnTemporal = map[string]exampleOnTemporal{
 	"map":                {apart: inDriver},
 	"eval":               {apart: "one call of a model, which llm has"},
 	"migrate":            {apart: "a log, a loop and a filter, which other examples have"},
+	"notebook":           {apart: "Lua and a question, which human has"},
 	"parallel":           {apart: inDriver},
 	"routing":            {apart: inDriver},
 	"steps-and-subgraph": {apart: inDriver},

@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 import httpx
 
+from ._drawing import Drawing
 from ._errors import ConnectionFailed, RunFailed, ServerError, position_in
 from ._event import Event, split_lines
 from ._types import Node, Run, RunQuestion, Source, Status, Workflow, WorkflowList
@@ -225,9 +226,9 @@ class AsyncClient:
         """Returns the text of the workflow with which a run began."""
         return cast(Source, await self.request("GET", _path(id) + "/source"))
 
-    async def graph(self, id: str) -> str:
+    async def graph(self, id: str) -> Drawing:
         """Draws the workflow of a run with the statuses of its nodes, as SVG."""
-        return cast(str, await self.request("GET", _path(id) + "/graph.svg"))
+        return Drawing(await self.request("GET", _path(id) + "/graph.svg"))
 
     async def workflows(self) -> WorkflowList:
         """Returns the workflows, and the files that cannot be loaded."""
