@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -34,19 +35,38 @@ func (c *migrateCmd) Do(t *teacmd.Toolbox) error {
 	if err != nil {
 		return teacmd.UsageErrorf("%w", err)
 	}
-	invalid := 0
+	if c.Out != "" {
+		if err := os.MkdirAll(c.Out, 0o755); err != nil {
+			return fmt.Errorf("make the directory for the results: %w", err)
+		}
+	}
+	// A workflow is checked when all are written, since it can have others as subgraphs.
+	var written []*translation
+	var failed error
 	for _, file := range files {
 		dir := c.Out
 		if dir == "" {
 			dir = filepath.Dir(file)
 		}
-		valid, err := one(t, file, dir, single)
+		one, err := translate(t, file, dir, single)
 		if err != nil {
-			return fmt.Errorf("%s: %w", file, err)
+			failed = fmt.Errorf("%s: %w", file, err)
+			break
+		}
+		written = append(written, one)
+	}
+	invalid := 0
+	for _, one := range written {
+		valid, err := one.check(t)
+		if err != nil {
+			return errors.Join(failed, err)
 		}
 		if !valid {
 			invalid++
 		}
+	}
+	if failed != nil {
+		return failed
 	}
 	if len(files) == 0 {
 		return teacmd.UsageErrorf("%s has no file *.yaml or *.yml", c.Path)
@@ -73,21 +93,29 @@ func list(path string) (files []string, single bool, err error) {
 	return files, false, err
 }
 
-// one translates a file. valid reports whether the result is a valid workflow.
-func one(t *teacmd.Toolbox, file, dir string, single bool) (valid bool, err error) {
+// translation is a workflow that was written, without its report.
+type translation struct {
+	report         *report
+	target, beside string
+	// valid is the result for a file that was not translated; its report is nil.
+	valid bool
+}
+
+// translate writes the workflow of a file.
+func translate(t *teacmd.Toolbox, file, dir string, single bool) (*translation, error) {
 	base := filepath.Join(dir, strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)))
-	target, beside := base+workflowEnd, base+reportEnd
-	for _, path := range []string{target, beside} {
+	one := &translation{target: base + workflowEnd, beside: base + reportEnd}
+	for _, path := range []string{one.target, one.beside} {
 		if _, err := os.Lstat(path); err == nil {
-			return false, fmt.Errorf("%s exists and is not overwritten; move it, or use --out", path)
+			return nil, fmt.Errorf("%s exists and is not overwritten; move it, or use --out", path)
 		}
 	}
 	doc, err := read(file)
 	if err != nil {
 		fmt.Fprintf(t.Out, "%s\n", err)
-		return false, nil
+		return one, nil
 	}
-	r := &report{source: filepath.Base(file), target: filepath.Base(target)}
+	r := &report{source: filepath.Base(file), target: filepath.Base(one.target)}
 	switch doc.system() {
 	case legacySystem:
 		(&legacy{report: r, root: doc.root}).translate()
@@ -95,23 +123,29 @@ func one(t *teacmd.Toolbox, file, dir string, single bool) (valid bool, err erro
 		(&dagu{report: r, root: doc.root, name: strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))}).translate()
 	default:
 		fmt.Fprintf(t.Out, "%s: skipped: it has neither nodes nor steps at the top\n", file)
-		return !single, nil
+		one.valid = !single
+		return one, nil
 	}
 	text, err := doc.text()
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	r.findings = slices.Clip(r.findings)
-	wf, err := writeNew(target, text)
-	if err != nil {
+	one.report = r
+	return one, writeNew(one.target, text)
+}
+
+// check validates the workflow and writes its report. valid reports whether it is valid.
+func (one *translation) check(t *teacmd.Toolbox) (valid bool, err error) {
+	if one.report == nil {
+		return one.valid, nil
+	}
+	diags := t.Host.Validate(one.target, host.LoadOptions{})
+	one.report.check(diags)
+	if err := writeNew(one.beside, one.report.text()); err != nil {
+		_ = os.Remove(one.target) // the two belong together
 		return false, err
 	}
-	diags := t.Host.Validate(target, host.LoadOptions{})
-	r.check(diags)
-	if _, err := writeNew(beside, r.text()); err != nil {
-		_ = os.Remove(wf) // the two belong together
-		return false, err
-	}
-	fmt.Fprintf(t.Out, "%s: %s\n", target, r.summary(diags.HasErrors()))
+	fmt.Fprintf(t.Out, "%s: %s\n", one.target, one.report.summary(diags.HasErrors()))
 	return !diags.HasErrors(), nil
 }

@@ -136,15 +136,15 @@ func (d *document) text() ([]byte, error) {
 }
 
 // writeNew writes a file that does not exist. It appears complete or not at all.
-func writeNew(path string, data []byte) (string, error) {
+func writeNew(path string, data []byte) error {
 	temp, err := os.CreateTemp(filepath.Dir(path), ".tea-migrate-*")
 	if err != nil {
-		return "", err
+		return err
 	}
 	defer os.Remove(temp.Name())
 	_, err = temp.Write(data)
 	if err = errors.Join(err, temp.Chmod(0o644), temp.Sync(), temp.Close()); err != nil {
-		return "", fmt.Errorf("write %s: %w", path, err)
+		return fmt.Errorf("write %s: %w", path, err)
 	}
-	return path, os.Link(temp.Name(), path)
+	return os.Link(temp.Name(), path)
 }

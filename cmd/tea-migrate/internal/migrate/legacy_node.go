@@ -2,6 +2,7 @@ package migrate
 
 import (
 	"math"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -39,6 +40,12 @@ func (t *legacy) node(n *yaml.Node) {
 	if text(n, "type") == "while_loop" {
 		t.loop(n)
 	}
+	if file := get(n, "subgraph"); file != nil && file.Kind == yaml.ScalarNode {
+		if end := filepath.Ext(file.Value); end == ".yaml" || end == ".yml" {
+			t.add(decide, file, "the subgraph %s of node %s must be translated, too, to the place that the new workflow names", quoted(file.Value), quoted(text(n, "name")))
+			file.SetString(strings.TrimSuffix(file.Value, end) + workflowEnd)
+		}
+	}
 	t.code(n)
 	t.action(n)
 	t.failure(n)
@@ -51,7 +58,8 @@ func (t *legacy) node(n *yaml.Node) {
 		t.action(a)
 	}
 	for _, key := range keys(n) {
-		if !slices.Contains(nodeKeys, key) && !strings.HasPrefix(key, "x-") {
+		known := slices.Contains(nodeKeys, key) && (key != "fail_fast" || text(n, "type") == "dynamic_parallel")
+		if !known && !strings.HasPrefix(key, "x-") {
 			t.add(missing, get(n, key), "`%s` of node %s is kept as `x-%s`, which tea ignores", key, quoted(text(n, "name")), key)
 			rename(n, key, "x-"+key)
 		}
@@ -148,6 +156,8 @@ func (t *legacy) loop(n *yaml.Node) {
 }
 
 var (
+	pythonKey   = regexp.MustCompile(`["']\s*:\s`)
+	inQuotes    = regexp.MustCompile(`"(\\.|[^"\\\n])*"|'(\\.|[^'\\\n])*'`)
 	luaWords    = regexp.MustCompile(`\b(local|then|end|elseif)\b|\.\.`)
 	pythonLines = regexp.MustCompile(`(?m)^\s*(import |from \w+ import|def \w+\(.*:\s*$|(if|for|while|elif|try|with|else|except)\b.*:\s*(#.*)?$)`)
 )
@@ -184,7 +194,9 @@ func (t *legacy) code(n *yaml.Node) {
 		language = "python"
 		if strings.HasPrefix(strings.TrimSpace(source), "-- lua") || luaWords.MatchString(source) {
 			language = "lua"
-			if pythonLines.MatchString(source) {
+			// A word of Lua can be the key of a dict.
+			isDict := pythonKey.MatchString(source) && !luaWords.MatchString(inQuotes.ReplaceAllString(source, ""))
+			if isDict || pythonLines.MatchString(source) {
 				language = "python"
 				t.add(decide, run, "the code of node %s has words of Lua and of Python; it is read as Python", quoted(text(n, "name")))
 			}

@@ -32,6 +32,15 @@ func toolbox(t *testing.T, out io.Writer) *teacmd.Toolbox {
 	return &teacmd.Toolbox{Host: h, Out: out}
 }
 
+// one translates a file and checks the result.
+func one(t *teacmd.Toolbox, file, dir string, single bool) (valid bool, err error) {
+	written, err := translate(t, file, dir, single)
+	if err != nil {
+		return false, err
+	}
+	return written.check(t)
+}
+
 // Every translated file is compared, with its report, and is valid.
 func TestTranslations(t *testing.T) {
 	t.Parallel()
@@ -82,7 +91,7 @@ func TestNothingIsOverwritten(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "is not overwritten") {
 			t.Errorf("%s: %v", end, err)
 		}
-		if _, err := writeNew(old, nil); err == nil {
+		if err := writeNew(old, nil); err == nil {
 			t.Error("writeNew has overwritten a file")
 		}
 		entries, err := os.ReadDir(dir)
