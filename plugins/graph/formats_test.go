@@ -1,7 +1,9 @@
 package graph_test
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -10,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf16"
+
+	"github.com/parquet-go/parquet-go"
 
 	tea "github.com/the-edge-agent/tea/sdk"
 )
@@ -423,6 +427,15 @@ func TestParquetOfOtherPrograms(t *testing.T) {
 	writeParquet(t, filepath.Join(root, "entities.parquet"), nested{"x", map[string]string{"a": "b"}})
 	g.fails("import", p, tea.ValidationError, `the column "map" has objects or lists of lists, which are not supported`)
 	writeParquet(t, filepath.Join(root, "entities.parquet"), decimal{"x", 7})
+	g.fails("import", p, tea.ValidationError, `entities.parquet: row 1: price: values of the type DECIMAL`)
+
+	schema := parquet.NewSchema("entity", parquet.Group{"id": parquet.String(), "price": parquet.Decimal(2, 10, parquet.ByteArrayType)})
+	var file bytes.Buffer
+	w := parquet.NewWriter(&file, schema)
+	_, err := w.WriteRows([]parquet.Row{{parquet.ByteArrayValue([]byte("x")).Level(0, 0, 0), parquet.ByteArrayValue([]byte{7}).Level(0, 0, 1)}})
+	if err = errors.Join(err, w.Close(), os.WriteFile(filepath.Join(root, "entities.parquet"), file.Bytes(), 0o600)); err != nil {
+		t.Fatal(err)
+	}
 	g.fails("import", p, tea.ValidationError, `entities.parquet: row 1: price: values of the type DECIMAL`)
 }
 

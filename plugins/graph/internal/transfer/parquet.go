@@ -255,6 +255,11 @@ func (c *parquetColumn) decode(v parquet.Value) (any, error) {
 	case parquet.FixedLenByteArray:
 		return c.bytes(v.ByteArray())
 	case parquet.ByteArray:
+		if logical := c.kind.LogicalType(); logical != nil {
+			if _, ok := logical.Value.(*format.DecimalType); ok {
+				return nil, c.unsupported()
+			}
+		}
 		if text := string(v.ByteArray()); utf8.ValidString(text) {
 			return text, nil
 		}
