@@ -1,6 +1,7 @@
 package lsp
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -138,15 +139,28 @@ func (s *server) shapeAt(c *cursor) shape {
 		if l.key != "with" && l.key != "config" && l.key != "params" {
 			continue
 		}
-		name := l.siblings["uses"]
-		if name == "" {
-			name = l.siblings["action"]
-		}
-		if a := s.action(c.doc.uri, name); a != nil && a.Params != nil {
-			if text, err := json.Marshal(a.Params); err == nil {
-				return newShape(text).at(path[i+1:]...)
-			}
+		if params, ok := s.params(c, cmp.Or(l.siblings["uses"], l.siblings["action"])); ok {
+			return params.at(path[i+1:]...)
 		}
 	}
-	return s.schema.at(path...)
+	found := s.schema.at(path...)
+	for _, key := range []string{"with", "config", "params"} {
+		if _, ok := c.siblings[key]; ok {
+			return found
+		}
+	}
+	if params, ok := s.params(c, c.siblings["action"]); ok { // beside action
+		found.all = slices.Concat(found.all, params.all)
+	}
+	return found
+}
+
+// params returns the shape of an action's parameters.
+func (s *server) params(c *cursor, action string) (shape, bool) {
+	a := s.action(c.doc.uri, action)
+	if a == nil || a.Params == nil {
+		return shape{}, false
+	}
+	text, err := json.Marshal(a.Params)
+	return newShape(text), err == nil
 }
