@@ -96,7 +96,7 @@ func pageLogout(t *testing.T, c *chromium) {
 	b.click("nav a", "Runs")
 	b.has("No runs yet.")
 	b.await("await caches.match('/')")
-	if got := b.eval(remains); got != `[0,1,"tea-page"]` {
+	if got := b.eval(remains); got != `[0,2,"tea-page"]` {
 		t.Errorf("a user who does not stay: %s", got)
 	}
 	b.eval("location.hash = '#/'")

@@ -117,6 +117,7 @@ func TestPage(t *testing.T) {
 		"the text of the workflow":           pageSource,
 		"a conversation":                     pageTalk,
 		"the result of a run":                pageResult,
+		"memory":                             pageMemory,
 		"offline":                            pageOffline,
 		"log out":                            pageLogout,
 		"usage":                              pageUsage,
@@ -418,9 +419,14 @@ func pageToken(t *testing.T, c *chromium) {
 	b.fill("Token", token)
 	b.click("dialog button", "Use")
 	b.click("td a", "greet")
-	b.fill("name", "x")
-	b.click("button", "Start")
-	b.has("the client has the role view; this request needs run")
+	b.await("document.querySelector('.graph svg') && !document.querySelector('form')")
+	for path, hidden := range map[string]string{"plugins": "Install or replace", "runs": "Delete", "schedule": "Run now"} {
+		b.click("nav a", strings.ToUpper(path[:1])+path[1:])
+		b.await("document.querySelector('h1').textContent.toLowerCase() === " + quote(path))
+		if b.eval("[...document.querySelectorAll('main button')].some(e => e.textContent.startsWith("+quote(hidden)+"))") != "false" {
+			t.Errorf("%s: the role view has %s", path, hidden)
+		}
+	}
 	if got := b.eval("[sessionStorage.getItem('tea-token'), localStorage.length, document.cookie, location.href.includes('" + token + "'), performance.getEntriesByType('resource').some(e => e.name.includes('" + token + "'))]"); got != `["`+token+`",0,"",false,false]` {
 		t.Errorf("the token is at %s", got)
 	}

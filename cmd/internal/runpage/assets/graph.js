@@ -55,7 +55,7 @@ export function graphPane(read, chosen) {
 
 // drawing parses a drawing. It returns the element, and a function that marks the
 // nodes; more are further tools.
-function drawing(text, chosen, more) {
+export function drawing(text, chosen, more) {
 	text = text.replace(/<style>([^]*?)<\/style>/, (_, style) => { // the policy of the page has no inline styles
 		sheet.replaceSync(style)
 		return ""

@@ -68,6 +68,8 @@ func (s *server) routes(a *access) (http.Handler, []route) {
 	handle("POST /v1/workflows/{name}/triggers/{trigger}/run", roleRun, s.postTrigger)
 	handle("POST /v1/workflows/{name}/triggers/{trigger}/pause", roleRun, s.setPaused(true))
 	handle("POST /v1/workflows/{name}/triggers/{trigger}/resume", roleRun, s.setPaused(false))
+	handle("POST /v1/workflows/{name}/memory/{action}", roleView, s.postMemory)
+	handle("POST /v1/workflows/{name}/memory/ltm.delete", roleAdmin, s.postMemoryDelete)
 	handle("GET /v1/schedule", roleView, s.getSchedule)
 	handle("GET /v1/questions", roleView, s.getQuestions)
 	handle("GET /v1/changes", roleView, s.awaitChange)

@@ -144,10 +144,15 @@ export async function getBytes(path, signal) {
 	return {content: new Uint8Array(await response.arrayBuffer()), masked: response.headers.get("Tea-Masked") === "true"}
 }
 
-// post sends a request that changes something.
+// post sends a request with a body.
 export async function post(path, body) {
+	return parse(await postText(path, body))
+}
+
+// postText is post for an answer that is not JSON.
+export async function postText(path, body) {
 	const response = await request(path, {method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify(body)})
-	return parse(await response.text())
+	return response.text()
 }
 
 // upload sends a form with files.
@@ -241,7 +246,8 @@ const refreshMS = 30000
 const pauseMS = 1000
 const listeners = new Set()
 const roles = ["view", "answer", "run", "admin"]
-let role = "view" // of the client, until the server has answered
+// role is that of the client; until the server has answered, that of its last answer.
+let role = sessionStorage.getItem("tea-role") ?? "run"
 
 // can reports whether the client has a role.
 export function can(needed) {
@@ -249,8 +255,9 @@ export function can(needed) {
 }
 
 // watch calls the listeners when a run has changed, and calls shown with the number of
-// runs that wait for a person. All views share its request.
-export async function watch(shown) {
+// runs that wait for a person, and roleChanged when the role has. All views share its
+// request.
+export async function watch(shown, roleChanged) {
 	const signal = new AbortController().signal
 	let version = 0
 	for (;;) {
@@ -258,7 +265,11 @@ export async function watch(shown) {
 		const open = whileVisible(signal)
 		try {
 			const doc = await get(`/v1/changes?after=${version}`, open.signal)
-			role = doc.role
+			if (role !== doc.role) {
+				role = doc.role
+				sessionStorage.setItem("tea-role", role)
+				roleChanged()
+			}
 			shown(doc.waiting)
 			if (doc.version !== version) {
 				version = doc.version

@@ -4,6 +4,7 @@ import {watch} from "./api.js"
 import {compare} from "./compare.js"
 import {device} from "./device.js"
 import {inbox} from "./inbox.js"
+import {memory} from "./memory.js"
 import {trusted} from "./graph.js"
 import {notifications, silence} from "./push.js"
 import {run} from "./run.js"
@@ -42,6 +43,8 @@ function viewOf(path) {
 		return {title: "Compare runs", show: signal => compare(second, third, signal)}
 	case "usage":
 		return {title: "Usage", show: usage}
+	case "memory":
+		return {title: "Memory", show: memory}
 	case "plugins":
 		return {title: "Plugins", show: device}
 	}
@@ -108,4 +111,7 @@ watch(count => {
 	badge.hidden = count === 0
 	badge.textContent = String(count)
 	badge.setAttribute("aria-label", `${count} waiting`)
+}, () => { // shows the controls of the role
+	shown = null
+	show()
 })

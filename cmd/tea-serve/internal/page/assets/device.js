@@ -1,6 +1,6 @@
 // The plugins of the device.
-import {get, upload} from "./api.js"
-import {button, dialog, h, notice, refill, table} from "./dom.js"
+import {can, get, upload} from "./api.js"
+import {button, dialog, h, notice, refill, table, when, workflowLink} from "./dom.js"
 import {empty, loading} from "./empty.js"
 import {every} from "./runs.js"
 
@@ -11,7 +11,9 @@ export function device(signal) {
 	const done = h("p", {role: "status"})
 	const content = h("div", null, loading())
 	async function read() {
-		const {plugins, installed} = await get("/v1/plugins", signal)
+		const [{plugins, installed}, {workflows}] = await Promise.all([get("/v1/plugins", signal), get("/v1/workflows", signal)])
+		const values = workflows.flatMap(one => one.triggers.filter(trigger => trigger.kind === "poll" || trigger.kind === "stream").map(trigger => [workflowLink(one.name), trigger.name, trigger.value ? h("code", null, trigger.value) : "",
+			[when(trigger.last), trigger.problem ? h("div", {class: "bad"}, trigger.problem) : null]]))
 		const names = new Set(plugins.map(plugin => plugin.name))
 		const idle = installed.filter(one => !names.has(one.name)).map(one => ({name: one.name, version: one.version, state: "not started"}))
 		const earlier = new Map(installed.map(one => [one.name, one.earlier]))
@@ -20,9 +22,10 @@ export function device(signal) {
 				plugin.name, plugin.version, [plugin.state, trouble("died", plugin.last_crash), trouble("not replaced", plugin.refused)],
 				plugin.generation ?? "", plugin.rss_bytes ? `${(plugin.rss_bytes / 1048576).toFixed(1)} MiB` : "",
 				plugin.calls ?? "", plugin.failures ?? "", plugin.crashes ?? "",
-				earlier.get(plugin.name)?.length ? button("Roll back …", () => change(rollback(plugin, earlier.get(plugin.name).at(-1))), message.fail,
+				can("admin") && earlier.get(plugin.name)?.length ? button("Roll back …", () => change(rollback(plugin, earlier.get(plugin.name).at(-1))), message.fail,
 					{"aria-label": `Roll back ${plugin.name} …`}) : null,
-			])) ?? empty("No plugin is running.", "Plugins start with the first call of their actions."))
+			])) ?? empty("No plugin is running.", "Plugins start with the first call of their actions."),
+			values.length > 0 ? [h("h2", null, "Last values"), table("Last values", ["Workflow", "Trigger", "Value", "Last run"], values)] : null)
 	}
 	async function change(request) {
 		const result = await request
@@ -36,7 +39,7 @@ export function device(signal) {
 		message.clear()
 	}, message.fail, 5000)
 	return h("div", null, h("h1", null, "Plugins"), message.element, done, content,
-		h("p", null, button("Install or replace …", () => change(install()), message.fail)))
+		can("admin") ? h("p", null, button("Install or replace …", () => change(install()), message.fail)) : null)
 }
 
 // trouble describes what has gone wrong with a plugin.

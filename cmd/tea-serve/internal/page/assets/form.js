@@ -1,5 +1,5 @@
 // Forms made from JSON Schemas.
-import {number, parse} from "./api.js"
+import {can, number, parse} from "./api.js"
 import {h, when} from "./dom.js"
 import {markdown} from "./markdown.js"
 
@@ -165,6 +165,10 @@ export function question(pending, answer, fail) {
 	const details = h("p", {class: "muted"}, h("code", null, pending.path), pending.asked_at ? [" · asked ", when(pending.asked_at)] : null,
 		pending.deadline ? [" · until ", when(pending.deadline), `, then ${outcome(pending)}`] : null)
 	const form = h("form", {class: "question"}, title, details, known(pending))
+	if (!can("answer")) {
+		form.append(h("p", {class: "muted"}, "The role view cannot answer."))
+		return form
+	}
 	const send = async value => {
 		const buttons = form.querySelectorAll("button")
 		buttons.forEach(b => {

@@ -1,5 +1,5 @@
 // A run, live.
-import {changed, events, drawingPath, get, getBytes, getText, post, sleep, visible, whileVisible} from "./api.js"
+import {can as may, changed, events, drawingPath, get, getBytes, getText, post, sleep, visible, whileVisible} from "./api.js"
 import {button, dialog, fill, h, notice, refill, runLink, when, workflowLink} from "./dom.js"
 import {loading} from "./empty.js"
 import {objectField, question} from "./form.js"
@@ -200,10 +200,10 @@ class View extends RunView {
 		refill(this.head,
 			this.title(workflowLink(doc.workflow), doc.id),
 			h("p", {class: "buttons"},
-				can("running", "queued", "parked", "waiting") ? act("Cancel", "cancel") : null,
-				can("failed", "parked") || doc.failed_branches > 0 && !can("running", "queued") ? act("Retry", "retry") : null,
-				can("failed", "stopped", "waiting") ? button("Continue with input …", () => this.resume(), fail) : null,
-				can("queued") ? null : button("Fork …", () => this.fork(""), fail)),
+				may("run") && can("running", "queued", "parked", "waiting") ? act("Cancel", "cancel") : null,
+				may("run") && (can("failed", "parked") || doc.failed_branches > 0 && !can("running", "queued")) ? act("Retry", "retry") : null,
+				may("answer") && can("failed", "stopped", "waiting") ? button("Continue with input …", () => this.resume(), fail) : null,
+				!may("run") || can("queued") ? null : button("Fork …", () => this.fork(""), fail)),
 			this.facts(fact("Trigger", doc.trigger), fact("Accepted", when(doc.accepted_at)),
 				fact("Attempts", doc.attempts > 1 ? doc.attempts : null), fact("Next attempt", when(doc.next_attempt_at)), fact("Queued because", doc.queued_because),
 				fact("Copy of", doc.parent_run ? runLink(doc.parent_run) : null)))

@@ -22,6 +22,7 @@ export function logIn(text, stay) {
 function removeToken() {
 	localStorage.removeItem(stored)
 	sessionStorage.removeItem(stored)
+	sessionStorage.removeItem("tea-role")
 }
 
 // logOut removes the token and the answers.

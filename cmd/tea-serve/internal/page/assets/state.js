@@ -1,5 +1,5 @@
 // The state before and after a step.
-import {get} from "./api.js"
+import {can, get} from "./api.js"
 import {fill, h, table} from "./dom.js"
 
 // maxCell is how much of a value a cell shows.
@@ -69,7 +69,7 @@ export function steps(run, signal, forked) {
 		const list = changes(doc.before ?? {}, doc.after)
 		fill(content,
 			h("p", null, `Step ${doc.step}: `, h("code", null, doc.path ?? doc.kind), " ",
-				h("button", {type: "button", onclick: () => forked(doc.step)}, "Fork after this step …")),
+				can("run") ? h("button", {type: "button", onclick: () => forked(doc.step)}, "Fork after this step …") : null),
 			changeTable("Changes of the state", "Before", "After", list) ??
 				h("p", {class: "muted"}, "The step has not changed the state. Branches change it where they join."),
 			list.length > maxChanges ? h("p", null, `More than ${maxChanges} differences: the rest is not shown.`) : null,

@@ -52,6 +52,7 @@ export function workflow(name, signal) {
 	const graph = h("div", null, loading())
 	const list = h("div", null, loading())
 
+	const begin = can("run") ? h("section", {"aria-label": "Start a run"}, h("h2", null, "Start a run"), form) : null
 	let digest = null // of the version that is shown
 	let schema = null
 	async function load(doc) {
@@ -76,7 +77,7 @@ export function workflow(name, signal) {
 	}, trouble.fail, valuesMS)
 	return h("div", null, h("h1", null, name), trouble.element, message.element, facts,
 		h("div", {class: "columns"}, h("section", {"aria-label": "Graph"}, h("h2", null, "Graph"), graph),
-			h("div", null, h("section", {"aria-label": "Start a run"}, h("h2", null, "Start a run"), form), h("section", {"aria-label": "Runs"}, h("h2", null, "Runs"), list))))
+			h("div", null, begin, h("section", {"aria-label": "Runs"}, h("h2", null, "Runs"), list))))
 }
 
 // startForm returns the form that starts a run.
