@@ -60,7 +60,7 @@ func Load(path string) (*Encoding, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close() //nolint:errcheck // it was only read
+	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, o200kSize+1))
 	if err != nil {
 		return nil, err
