@@ -95,12 +95,12 @@ func TestA2ATaskIsARun(t *testing.T) {
 	if text, _ := resultOfTask(got); text != "Hello Ada" || got["contextId"] != "c1" || failure != "" {
 		t.Errorf("GetTask: %v %s", got, failure)
 	}
-	task = s.sent("greet", `{"message": {"messageId": "m2", "role": "ROLE_USER", "parts": [{"data": {"name": "Bob", "n": 9007199254740993}}]}}`)
+	task = s.sent("greet", `{"message": {"messageId": "m2", "role": "ROLE_USER", "parts": [{"data": {"name": "Bob", "n": 9007199254740993, "list": [7.0, 0.5]}}]}}`)
 	if text, _ := resultOfTask(task); text != "Hello Bob" || task["contextId"] == "" {
 		t.Errorf("data: %v", task)
 	}
-	if r := s.request("GET", "/v1/runs/"+task["id"].(string)+"/state", ""); !strings.Contains(r.text, "9007199254740993") {
-		t.Errorf("a large integer: %s", r)
+	if r := s.request("GET", "/v1/runs/"+task["id"].(string)+"/state", ""); !strings.Contains(r.text, "9007199254740993") || !strings.Contains(r.text, "[7,0.5]") {
+		t.Errorf("integers: %s", r)
 	}
 }
 

@@ -97,7 +97,7 @@ func TestAgentIsAsked(t *testing.T) {
 		`{"result": {"task": {"id": "t1", "contextId": "c1", "status": {"state": "TASK_STATE_SUBMITTED"}}}}`,
 		`{"result": {"id": "t1", "contextId": "c1", "status": {"state": "TASK_STATE_WORKING", "message": {"parts": [{"text": "half"}]}}}}`,
 		`{"result": {"id": "t1", "contextId": "c1", "status": {"state": "TASK_STATE_COMPLETED"}, "artifacts": [
-			{"artifactId": "x", "parts": [{"text": "dark"}, {"data": {"n": 9007199254740993}}]}, {"artifactId": "y", "parts": [{"text": "blue"}]}]}}`)
+			{"artifactId": "x", "parts": [{"text": "dark"}, {"data": {"n": 9007199254740993, "seven": 7.0}}]}, {"artifactId": "y", "parts": [{"text": "blue"}]}]}}`)
 	c := a.open(t)
 	got, err := c.send(t, map[string]any{"text": "go", "data": map[string]any{"n": 1}, "context_id": "c1"})
 	if err != nil {
@@ -108,7 +108,7 @@ func TestAgentIsAsked(t *testing.T) {
 	}
 	delete(got, "artifacts")
 	want := map[string]any{
-		"success": true, "state": "completed", "text": "dark\nblue", "data": map[string]any{"n": int64(9007199254740993)}, "task_id": "t1", "context_id": "c1",
+		"success": true, "state": "completed", "text": "dark\nblue", "data": map[string]any{"n": int64(9007199254740993), "seven": int64(7)}, "task_id": "t1", "context_id": "c1",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("result (-want +got):\n%s", diff)

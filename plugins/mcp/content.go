@@ -176,26 +176,3 @@ func (b *budget) resource(r *mcp.ResourceContents) Item {
 	item.Text = b.text(r.Text, "the resource "+quoted(r.URI))
 	return item
 }
-
-// maxWhole is the largest float64 below which every integer is exact.
-const maxWhole = 1 << 53
-
-// whole returns a decoded JSON value with integers in place of whole numbers, as in
-// the value model.
-func whole(v any) any {
-	switch v := v.(type) {
-	case float64:
-		if v == float64(int64(v)) && v > -maxWhole && v < maxWhole {
-			return int64(v)
-		}
-	case []any:
-		for i := range v {
-			v[i] = whole(v[i])
-		}
-	case map[string]any:
-		for key := range v {
-			v[key] = whole(v[key])
-		}
-	}
-	return v
-}

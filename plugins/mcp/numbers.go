@@ -23,8 +23,8 @@ func structured(content any) (any, error) {
 	if text, isText := content.(string); isText {
 		if raw, ok := strings.CutPrefix(text, exactMark); ok {
 			decoded, err := value.Decode([]byte(raw))
-			return whole(decoded), err
+			return value.Whole(decoded), err
 		}
 	}
-	return whole(content), nil
+	return value.Whole(content), nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/value"
 	"github.com/the-edge-agent/tea/sdk/x/plaintext"
 )
 
@@ -292,7 +293,7 @@ func (c *calls) elicit(ctx context.Context, req *mcp.ElicitRequest) (*mcp.Elicit
 	if req.Params.Mode == "url" {
 		question = fmt.Sprintf("The MCP server %s asks to open %s: %s Answer true when that is done.", c.server.name, plaintext.Cut(printable(req.Params.URL), 2000), plaintext.Cut(printable(req.Params.Message), 2000))
 	} else if hasFields(req.Params.RequestedSchema) {
-		answer = map[string]any{"anyOf": []any{whole(req.Params.RequestedSchema), map[string]any{"type": "null", "description": "declines"}}}
+		answer = map[string]any{"anyOf": []any{value.Whole(req.Params.RequestedSchema), map[string]any{"type": "null", "description": "declines"}}}
 	}
 	resp, err := k.req.Host.Invoke(k.ctx, "human.ask", map[string]any{"question": question, "schema": answer})
 	if err != nil {

@@ -3,6 +3,7 @@ package value_test
 import (
 	"encoding/json"
 	"math"
+	"reflect"
 	"testing"
 
 	"github.com/the-edge-agent/tea/sdk/value"
@@ -79,5 +80,17 @@ func TestInteger(t *testing.T) {
 		if ok != (test.want != nil) || ok && got != test.want || value.IsInteger(test.v) != ok {
 			t.Errorf("Integer(%v) = %v, %v", test.v, got, ok)
 		}
+	}
+}
+
+func TestWhole(t *testing.T) {
+	t.Parallel()
+	v, err := value.Decode([]byte(`{"a": [7.0, -0.5, 9007199254740991.0, 9007199254740992.0, 1e300], "b": {"c": 2.0, "d": "3.0"}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{"a": []any{int64(7), -0.5, int64(1<<53 - 1), float64(1 << 53), 1e300}, "b": map[string]any{"c": int64(2), "d": "3.0"}}
+	if got := value.Whole(v); !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }

@@ -331,6 +331,7 @@ func (m a2aMessage) read() (text string, data any, err error) {
 			if data, err = value.Decode(p.Data); err != nil {
 				return "", nil, a2aErrorf(rpcParams, "message.parts[%d].data: %w", i, err)
 			}
+			data = value.Whole(data) // the SDK for Python sends integers as 7.0
 		default:
 			return "", nil, a2aErrorf(a2aContentType, "message.parts[%d]: expected text or a single data part; files are not supported", i)
 		}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"math"
 	"strconv"
 	"strings"
 
@@ -72,27 +71,7 @@ func closing(s string, start int) int {
 
 func literalValue(text string) (any, error) {
 	v, err := value.Decode([]byte(strings.ReplaceAll(text, "\\`", "`")))
-	return wholeNumbers(v), err
-}
-
-// wholeNumbers converts floats such as 1.0 to integers: JMESPath has one type
-// of number.
-func wholeNumbers(v any) any {
-	switch v := v.(type) {
-	case float64:
-		if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
-			return int64(v)
-		}
-	case []any:
-		for i := range v {
-			v[i] = wholeNumbers(v[i])
-		}
-	case map[string]any:
-		for k := range v {
-			v[k] = wholeNumbers(v[k])
-		}
-	}
-	return v
+	return value.Whole(v), err // JMESPath has one type of number
 }
 
 func offsetOf(err error, limit int) int {

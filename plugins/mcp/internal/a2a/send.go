@@ -1,12 +1,14 @@
 package a2a
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
 	"strings"
 
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/value"
 	"github.com/the-edge-agent/tea/sdk/x/backoff"
 	"github.com/the-edge-agent/tea/sdk/x/httpapi"
 )
@@ -166,6 +168,12 @@ func (d *document) text() string {
 	return strings.Join(texts, "\n")
 }
 
+// decode decodes data of an agent. The SDK for Python sends integers as 7.0.
+func decode(raw json.RawMessage) (any, error) {
+	v, err := value.Decode(raw)
+	return value.Whole(v), err
+}
+
 // result returns the result for a task that waits or has ended; a task without success is
 // an error.
 func (a *agent) result(d *document) (*Task, error) {
@@ -174,16 +182,18 @@ func (a *agent) result(d *document) (*Task, error) {
 	switch state {
 	case "completed", "input-required":
 		t := &Task{Success: true, State: state, Text: d.text(), TaskID: d.ID, ContextID: d.ContextID, Artifacts: []any{}}
+		var err error
 		for _, p := range d.parts() {
 			if p.Data != nil && string(p.Data) != "null" {
-				t.Data = p.Data
+				t.Data, err = decode(p.Data)
 				break
 			}
 		}
 		for _, raw := range d.Artifacts {
-			t.Artifacts = append(t.Artifacts, raw)
+			artifact, wrong := decode(raw)
+			t.Artifacts, err = append(t.Artifacts, artifact), cmp.Or(err, wrong)
 		}
-		return t, nil
+		return t, err
 	case "auth-required":
 		kind = tea.PermissionDenied
 	}
