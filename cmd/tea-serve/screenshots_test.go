@@ -12,16 +12,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// TestScreenshots stores the pictures of the guide in the directory TEA_GUIDE_SCREENSHOTS.
-// scripts/screenshots runs it.
-func TestScreenshots(t *testing.T) {
-	t.Parallel()
-	dir := os.Getenv("TEA_GUIDE_SCREENSHOTS")
-	if dir == "" {
-		t.Skip("run scripts/screenshots")
-	}
-	c := startChromium(t)
-	s := newProject(t, map[string]string{"orders.yaml": `
+// shownOrders is the workflow of the pictures.
+const shownOrders = `
 description: Imports the orders of the day and asks before it sends them.
 state_schema: {orders: {type: list, description: The numbers of the orders}}
 nodes:
@@ -33,7 +25,19 @@ nodes:
     with: {question: "Send {{ state.rows }} orders for {{ state.total }} euros?", choices: ["yes", "no"]}
     output: {approved: "{{ result.answer }}"}
   - {name: send, if: "state.approved == 'yes'", run: 'return {sent = state.rows}'}
-`}).serve()
+  - {name: report, uses: file.write, with: {path: report.md, content: "# Orders\n\n- **{{ state.rows }}** orders\n- **{{ state.total }}** euros\n"}}
+`
+
+// TestScreenshots stores the pictures of the guide in the directory TEA_GUIDE_SCREENSHOTS.
+// scripts/screenshots runs it.
+func TestScreenshots(t *testing.T) {
+	t.Parallel()
+	dir := os.Getenv("TEA_GUIDE_SCREENSHOTS")
+	if dir == "" {
+		t.Skip("run scripts/screenshots")
+	}
+	c := startChromium(t)
+	s := newProject(t, map[string]string{"orders.yaml": shownOrders}).serve()
 	id := s.run("orders", `{"orders": [12, 7, 30, 4, 18]}`)["id"].(string)
 	b := c.open(t, s.url+"/#/runs/"+id)
 	b.status("waiting")
