@@ -40,7 +40,7 @@ func (d *Document) parsePDF(ctx context.Context, body []byte) (err error) {
 	length, read, unknownGlyphs := 0, 0, 0
 	glyphs := newGlyphList()
 	total := reader.Trailer().Key("Root").Key("Pages").Key("Count").Int64()
-	tree := pageTree{left: maxPDFNodes, visit: func(contents, resources pdf.Value) bool {
+	tree := pageTree{left: maxPDFNodes, visit: func(page, resources pdf.Value) bool {
 		if ctx.Err() != nil {
 			return false
 		}
@@ -49,7 +49,7 @@ func (d *Document) parsePDF(ctx context.Context, body []byte) (err error) {
 			return false
 		}
 		read++
-		text, unknown, err := pdfPage(ctx, contents, resources, glyphs)
+		text, unknown, err := pdfPage(ctx, page, resources, glyphs)
 		unknownGlyphs += unknown
 		if err != nil {
 			d.Notes = append(d.Notes, fmt.Sprintf("page %d could not be read completely: %v", read, err))
@@ -122,7 +122,7 @@ func (d *Document) pdfError(err error) *tea.Error {
 type pageTree struct {
 	left  int  // nodes that can still be visited; the tree may have cycles
 	cut   bool // not all of the tree was visited
-	visit func(contents, resources pdf.Value) bool
+	visit func(page, resources pdf.Value) bool
 }
 
 // walk visits the pages below a node until visit returns false. resources are the
@@ -137,7 +137,7 @@ func (t *pageTree) walk(node, resources pdf.Value, depth int) bool {
 	}
 	kids := node.Key("Kids")
 	if kids.Kind() != pdf.Array {
-		return node.IsNull() || t.visit(node.Key("Contents"), resources)
+		return node.IsNull() || t.visit(node, resources)
 	}
 	for i := range kids.Len() {
 		if !t.walk(kids.Index(i), resources, depth+1) {
@@ -149,7 +149,7 @@ func (t *pageTree) walk(node, resources pdf.Value, depth int) bool {
 
 // pdfPage returns the text of a page, and the number of its glyphs whose text is
 // unknown.
-func pdfPage(ctx context.Context, contents, resources pdf.Value, glyphs *glyphList) (text string, unknown int, err error) {
+func pdfPage(ctx context.Context, page, resources pdf.Value, glyphs *glyphList) (text string, unknown int, err error) {
 	t := &pageText{ctx: ctx, glyphs: glyphs, drawn: map[drawnText]bool{}, state: graphics{ctm: identity, textLine: identity, textHere: identity, horizontal: 1}}
 	defer func() {
 		switch fault := recover(); {
@@ -163,9 +163,10 @@ func pdfPage(ctx context.Context, contents, resources pdf.Value, glyphs *glyphLi
 		unknown = t.unknown
 		text = strings.TrimSpace(strings.ToValidUTF8(t.out.String(), "\ufffd"))
 	}()
-	if !contents.IsNull() {
+	if contents := page.Key("Contents"); !contents.IsNull() {
 		t.read(contents, resources, 0)
 	}
+	t.annotations(page.Key("Annots"))
 	return "", 0, nil
 }
 

@@ -169,3 +169,28 @@ func TestPDFRightToLeft(t *testing.T) {
 		}
 	}
 }
+
+// What the fields of a form show is read, and so are free texts; hidden annotations and
+// other states of a button are not.
+func TestPDFForms(t *testing.T) {
+	t.Parallel()
+	const helv = "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>"
+	shows := func(text string) string {
+		return stream("/Subtype /Form /BBox [0 0 100 20] /Resources << /Font << /F 5 0 R >> >>", shown(2, 5, text))
+	}
+	pdf := makePDF("", "<< /Type /Catalog /Pages 2 0 R >>", "<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+		`<< /Type /Page /Parent 2 0 R /Contents 4 0 R /Resources << /Font << /F 5 0 R >> >> /Annots [
+			<< /Subtype /Widget /Rect [130 695 230 715] /AP << /N 6 0 R >> >>
+			<< /Subtype /Widget /F 2 /Rect [130 675 230 695] /AP << /N 7 0 R >> >>
+			<< /Subtype /Widget /F 32 /Rect [130 675 230 695] /AP << /N 7 0 R >> >>
+			<< /Subtype /Widget /AS /On /Rect [50 675 150 695] /AP << /N << /On 8 0 R /Off 7 0 R >> >> >>
+			<< /Subtype /Widget /Rect [50 675 150 695] /AP << /N << /On 7 0 R >> >> >>
+			<< /Subtype /FreeText /Rect [50 655 150 675] /AP << /N 9 0 R >> >>
+			<< /Subtype /Link /Rect [50 655 150 675] /AP << /N 7 0 R >> >>
+			<< /Subtype /Widget /AP << /N 7 0 R >> >> 7 ] >>`,
+		stream("", shown(50, 700, "(Serial number:)")), helv, shows("(A-17)"), shows("(hidden)"), shows("(yes)"), shows("(see p. 3)"))
+	doc := parse(t, "application/pdf", pdf)
+	if diff := cmp.Diff("Serial number: A-17\nyes\nsee p. 3", doc.Content(true).Text()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -12,6 +12,8 @@ import (
 const (
 	// maxFormDepth bounds the nesting of form objects.
 	maxFormDepth = 8
+	// maxAnnotations bounds the annotations of a page.
+	maxAnnotations = 2000
 	// gapOfSpace, gapOfLine and gapOfParagraph are the distances, in font sizes, from
 	// which text is separated by a space, a line break or an empty line.
 	gapOfSpace     = 0.15
@@ -127,9 +129,12 @@ func (t *pageText) read(contents, resources pdf.Value, depth int) {
 
 // form reads a form object, which has a content stream.
 func (t *pageText) form(object, resources pdf.Value, depth int) {
-	if object.Key("Subtype").Name() != "Form" {
-		return
+	if object.Key("Subtype").Name() == "Form" {
+		t.content(object, resources, depth)
 	}
+}
+
+func (t *pageText) content(object, resources pdf.Value, depth int) {
 	if own := object.Key("Resources"); !own.IsNull() {
 		resources = own
 	}
@@ -140,6 +145,33 @@ func (t *pageText) form(object, resources pdf.Value, depth int) {
 	}
 	t.read(object, resources, depth+1)
 	t.state, t.saved = before, saved
+}
+
+// Flags of annotations that are not visible.
+const (
+	hiddenAnnotation = 1 << 1
+	noViewAnnotation = 1 << 5
+)
+
+// annotations reads what the fields of a form and free texts on a page show.
+func (t *pageText) annotations(list pdf.Value) {
+	for i := range min(list.Len(), maxAnnotations) {
+		a := list.Index(i)
+		kind, rect, shown := a.Key("Subtype").Name(), a.Key("Rect"), a.Key("AP").Key("N")
+		if kind != "Widget" && kind != "FreeText" || a.Key("F").Int64()&(hiddenAnnotation|noViewAnnotation) != 0 || rect.Len() != 4 {
+			continue
+		}
+		if state := a.Key("AS").Name(); state != "" && shown.Kind() == pdf.Dict {
+			shown = shown.Key(state)
+		}
+		if shown.Kind() != pdf.Stream {
+			continue
+		}
+		box := shown.Key("BBox")
+		t.state = graphics{ctm: identity, textLine: identity, textHere: identity, horizontal: 1}
+		t.state.ctm[4], t.state.ctm[5] = rect.Index(0).Float64()-box.Index(0).Float64(), rect.Index(1).Float64()-box.Index(1).Float64()
+		t.content(shown, pdf.Value{}, 0)
+	}
 }
 
 // setState executes the operators that change the state. It reports whether op is one
