@@ -35,6 +35,10 @@ func (c *Client) Agent(ctx context.Context, req *tea.Request, p AgentParams) (*A
 			return nil, err
 		}
 	}
+	kept, err := a.resume(ctx)
+	if err != nil {
+		return nil, err
+	}
 	question, err := (&Ask{Prompt: p.Prompt, Messages: p.Messages, Schema: definition.Output}).request(req.Action, &Settings{})
 	if err != nil {
 		return nil, err
@@ -64,7 +68,28 @@ func (c *Client) Agent(ctx context.Context, req *tea.Request, p AgentParams) (*A
 		}
 	}
 	a.report(ctx, answer.Text)
-	return a.result(answer, data, rounds), nil
+	result := a.result(answer, data, rounds)
+	if kept != nil {
+		if err := kept.store(ctx, result.Messages); err != nil {
+			return nil, err
+		}
+	}
+	return result, nil
+}
+
+// resume sets the messages of the call to those of its session; nil if it has none.
+func (a *agent) resume(ctx context.Context) (*session, error) {
+	p := a.params
+	if p.Session == "" {
+		return nil, nil
+	}
+	if p.Messages != nil {
+		return nil, tea.Errorf(tea.ValidationError, "use either session or messages")
+	}
+	s := &session{call: a.call, key: placeOf(p.Agent.name) + "sessions/" + p.Session}
+	var err error
+	p.Messages, err = s.load(ctx)
+	return s, err
 }
 
 // agent is one call of agent.run. Its requests are calls of llm.call with keys that
@@ -128,7 +153,7 @@ func (a *agent) become(ctx context.Context, name string, definition *Agent) erro
 	if err != nil {
 		return err
 	}
-	own, err := a.ownTools(definition, skills)
+	own, err := a.ownTools(name, definition, skills)
 	if err != nil {
 		return err
 	}

@@ -22,6 +22,7 @@ type Agent struct {
 	HandOff      []string       `json:"hand_off,omitempty" keyOf:"/agents" doc:"names of agents in settings.llm.agents to which the agent can hand off the conversation"`
 	Skills       []SkillDir     `json:"skills,omitempty" doc:"directories with skills: each contains SKILL.md, or directories that do; absolute paths in parameters"`
 	Todo         bool           `json:"todo,omitempty" doc:"the agent keeps a list of what it has to do"`
+	Memory       bool           `json:"memory,omitempty" doc:"the agent keeps notes in the memory and finds them in later calls; needs the plugin memory"`
 	Output       map[string]any `json:"output,omitempty" doc:"JSON Schema; the last answer is parsed, checked against it and returned as data"`
 	Approve      []Rule         `json:"approve,omitempty" doc:"rules for calls of tools; the first that matches counts, without one the approval of the tool"`
 	Limits       Limits         `json:"limits,omitzero" doc:"limits for one call of the agent"`
@@ -87,6 +88,7 @@ type AgentParams struct {
 	Agent    AgentRef       `json:"agent" doc:"name of an agent in settings.llm.agents, or a definition"`
 	Prompt   string         `json:"prompt,omitempty" doc:"the task; follows messages"`
 	Messages []chat.Message `json:"messages,omitempty" doc:"the conversation so far, such as messages of an earlier result"`
+	Session  string         `json:"session,omitempty" maxLength:"200" doc:"continue the conversation with this id, which the memory keeps; instead of messages, and for one call at a time"`
 	Stream   bool           `json:"stream,omitempty" doc:"emit tokens as they arrive"`
 	From     Delegation     `json:"from,omitzero" doc:"set by an agent that delegates a task"`
 }

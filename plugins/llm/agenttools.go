@@ -35,27 +35,27 @@ func object(members ...string) map[string]any {
 	return map[string]any{"type": "object", "properties": properties, "required": required, "additionalProperties": false}
 }
 
-// ownTools returns the tools that an agent has in addition to actions.
-func (a *agent) ownTools(d *Agent, skills []skill) ([]tool, error) {
+// ownTools returns the tools that the agent name has in addition to actions.
+func (a *agent) ownTools(name string, d *Agent, skills []skill) ([]tool, error) {
 	var tools []tool
-	for _, name := range d.Agents {
-		other, err := a.client.settings.agent(name)
+	for _, member := range d.Agents {
+		other, err := a.client.settings.agent(member)
 		if err != nil {
 			return nil, err
 		}
 		if a.depth > 0 {
-			tools = append(tools, a.delegation(name, other))
+			tools = append(tools, a.delegation(member, other))
 		}
 	}
-	for _, name := range d.HandOff {
-		other, err := a.client.settings.agent(name)
+	for _, member := range d.HandOff {
+		other, err := a.client.settings.agent(member)
 		if err != nil {
 			return nil, err
 		}
 		tools = append(tools, tool{
-			name: handOffTo + name, handOff: name,
-			wire: chat.Tool{Description: "Hands the conversation off to the agent " + name + ", which continues it. " + other.Description, Parameters: object("reason", "why the other agent continues")},
-			run:  func(map[string]any) (string, error) { return "The agent " + name + " continues.", nil },
+			name: handOffTo + member, handOff: member,
+			wire: chat.Tool{Description: "Hands the conversation off to the agent " + member + ", which continues it. " + other.Description, Parameters: object("reason", "why the other agent continues")},
+			run:  func(map[string]any) (string, error) { return "The agent " + member + " continues.", nil },
 		})
 	}
 	if len(skills) > 0 {
@@ -71,6 +71,9 @@ func (a *agent) ownTools(d *Agent, skills []skill) ([]tool, error) {
 			name: todoWrite, isTodo: true, wire: chat.Tool{Description: "Replaces the list of what you have to do. Write it before work of several steps, and again when a step begins or is done.", Parameters: todoParameters()},
 			run: func(arguments map[string]any) (string, error) { return todoLine(todoOf(arguments)), nil },
 		})
+	}
+	if d.Memory {
+		tools = append(tools, memoryTools(name)...)
 	}
 	return tools, nil
 }

@@ -26,7 +26,7 @@ import (
 var bin string
 
 func TestMain(m *testing.M) {
-	teaproc.Main(m, func(dir string) { bin = dir }, "cmd/tea", "plugins/llm/cmd/tea-plugin-llm")
+	teaproc.Main(m, func(dir string) { bin = dir }, "cmd/tea", "plugins/llm/cmd/tea-plugin-llm", "plugins/memory/cmd/tea-plugin-memory")
 }
 
 // call is a call of a tool in an answer of the model.
