@@ -296,7 +296,8 @@ type Filter struct {
 	Workflow string
 	Status   Status
 	Trigger  string
-	// Search selects runs whose id, workflow, trigger or error contain all its words.
+	// Search selects runs whose id, workflow, trigger, error or the beginning of the input
+	// contain all its words.
 	Search string
 	// Since and Until limit the time of acceptance; Until is exclusive.
 	Since, Until time.Time

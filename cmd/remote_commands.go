@@ -102,7 +102,7 @@ func (c *remoteListCmd) Run(a *app) error {
 		return err
 	}
 	return c.with(a, func(s *serverRuns) error {
-		s.filter, s.limit = client.Filter{Workflow: f.Workflow, Status: client.Status(f.Status), Search: f.Search, Since: f.Since, Until: f.Until}, c.Limit
+		s.filter, s.limit = client.Filter{Workflow: f.Workflow, Status: client.Status(f.Status), Trigger: c.Trigger, Search: f.Search, Since: f.Since, Until: f.Until}, c.Limit
 		return a.listRuns(s, c.JSON)
 	})
 }

@@ -303,7 +303,7 @@ func (v *runView) addResult(wf *host.Workflow, report *runpage.Report) {
 	if err != nil { // its settings have secrets
 		return
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }() // it was only read
 	runview.Inspect(root, v.run.Files)
 	left := int64(maxReportFiles)
 	for _, f := range v.run.Files {

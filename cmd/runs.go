@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/the-edge-agent/tea/cmd/internal/runview"
@@ -69,6 +70,7 @@ type runsListCmd struct {
 type listFlags struct {
 	Workflow string `placeholder:"NAME" help:"Only runs of this workflow."`
 	Status   string `placeholder:"STATUS" help:"Only runs with this status."`
+	Trigger  string `placeholder:"NAME" help:"Only runs that this trigger of tea serve has started."`
 	Search   string `placeholder:"WORDS" help:"Only runs whose id, workflow or the beginning of the input contains these words; with --host, trigger and error, too."`
 	Since    string `placeholder:"TIME" help:"Only runs that began at this time or later: a day such as 2026-11-28, or RFC 3339."`
 	Until    string `placeholder:"TIME" help:"Only runs that began before this time."`
@@ -95,7 +97,7 @@ func (c *runsListCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	return a.listRuns(&localRuns{a: a, keepFlags: c.keepFlags, filter: filter, limit: c.Limit}, c.JSON)
+	return a.listRuns(&localRuns{a: a, keepFlags: c.keepFlags, filter: filter, trigger: c.Trigger, limit: c.Limit}, c.JSON)
 }
 
 // localRuns are the runs of a directory.
@@ -104,7 +106,8 @@ type localRuns struct {
 	keepFlags
 	workflow string
 	filter   runview.Filter
-	limit    int // 0 = no limit
+	trigger  string // "" = any
+	limit    int    // 0 = no limit
 }
 
 func (s *localRuns) list() (list []checkpoints.Entry, form any, err error) {
@@ -113,7 +116,8 @@ func (s *localRuns) list() (list []checkpoints.Entry, form any, err error) {
 		list, err = runs.List()
 	}
 	list = slices.DeleteFunc(list, func(e checkpoints.Entry) bool {
-		return !s.filter.In(e.StartedAt) || !s.filter.Has(e.Workflow, string(e.Status), e.ID, e.Workflow, e.Input)
+		_, trigger, _ := strings.Cut(e.StartedBy, " ")
+		return s.trigger != "" && s.trigger != trigger || !s.filter.In(e.StartedAt) || !s.filter.Has(e.Workflow, string(e.Status), e.ID, e.Workflow, e.Input)
 	})
 	if s.limit > 0 && len(list) > s.limit {
 		list = list[:s.limit]

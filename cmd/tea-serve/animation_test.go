@@ -29,7 +29,7 @@ func (f *film) add(b *tab, ms int) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	frame := make([]byte, 6) // at 0, 0
+	frame := []byte{0, 0, 0, 0, 0, 0} // the position
 	for _, n := range []int{filmWidth - 1, filmHeight - 1, ms} {
 		frame = append(frame, byte(n), byte(n>>8), byte(n>>16))
 	}

@@ -76,3 +76,18 @@ func TestRunsAreFoundByTheirInput(t *testing.T) {
 		t.Errorf("runs list: %+v", got)
 	}
 }
+
+// The command selects runs by their trigger, from a directory and on a server.
+func TestRunsAreListedByTheirTrigger(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, map[string]string{"greet.yaml": greet + "serve: {triggers: [{name: nightly, cron: \"0 3 * * *\", input: {name: Ada}}]}\n"})
+	s := p.serve()
+	other := s.run("greet", `{"name": "Bob"}`)["id"].(string)
+	id := s.request("POST", "/v1/workflows/greet/triggers/nightly/run", "").body["id"].(string)
+	s.events(id, "", func(event) bool { return true })
+	for _, args := range [][]string{{"runs", "list"}, {"--host", s.url, "runs", "list"}} {
+		if got := p.tea(nil, append(args, "--trigger", "nightly")...); !strings.Contains(got.out, id) || strings.Contains(got.out, other) {
+			t.Errorf("%v: %+v", args, got)
+		}
+	}
+}

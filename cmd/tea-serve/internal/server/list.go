@@ -2,6 +2,7 @@ package server
 
 import (
 	"cmp"
+	"container/heap"
 	"fmt"
 	"iter"
 	"math"
@@ -136,7 +137,7 @@ func (s *server) places() (iter.Seq[place], error) {
 		return nil, err
 	}
 	s.mu.Lock()
-	var pending []place // the newest is the last
+	var pending newest
 	for id, it := range s.led.state.items {
 		pending = append(pending, place{at: it.At, id: id})
 	}
@@ -144,28 +145,25 @@ func (s *server) places() (iter.Seq[place], error) {
 		pending = append(pending, place{at: d.At, id: id})
 	}
 	s.mu.Unlock()
-	oldestFirst := func(a, b place) int { return newestFirst(b, a) }
-	slices.SortFunc(pending, oldestFirst)
+	heap.Init(&pending)
 	own := s.owner()
 	listed := map[string]bool{} // runs of the ledger
 	return func(yield func(place) bool) {
 		for {
 			// A run is accepted before it starts.
-			for len(entries) > 0 && (len(pending) == 0 || !pending[len(pending)-1].at.After(entries[0].StartedAt)) {
+			for len(entries) > 0 && (len(pending) == 0 || newestFirst(place{at: entries[0].StartedAt, id: entries[0].ID}, pending[0]) <= 0) {
 				if p, known := s.placeOf(entries[0]); own(p.entry.WorkflowFile) && !listed[p.id] {
 					if known {
 						listed[p.id] = true
 					}
-					at, _ := slices.BinarySearchFunc(pending, p, oldestFirst)
-					pending = slices.Insert(pending, at, p)
+					heap.Push(&pending, p)
 				}
 				entries = entries[1:]
 			}
 			if len(pending) == 0 {
 				return
 			}
-			p := pending[len(pending)-1]
-			pending = pending[:len(pending)-1]
+			p, _ := heap.Pop(&pending).(place)
 			if p.entry == nil && listed[p.id] {
 				continue
 			}
@@ -177,6 +175,24 @@ func (s *server) places() (iter.Seq[place], error) {
 			}
 		}
 	}, nil
+}
+
+// newest is a heap of places, the newest first.
+type newest []place
+
+func (h newest) Len() int           { return len(h) }
+func (h newest) Less(i, j int) bool { return newestFirst(h[i], h[j]) < 0 }
+func (h newest) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+
+// Push implements [heap.Interface].
+func (h *newest) Push(p any) { *h = append(*h, p.(place)) } //nolint:forcetypeassert // only places
+
+// Pop implements [heap.Interface].
+func (h *newest) Pop() any {
+	last := len(*h) - 1
+	p := (*h)[last]
+	*h = (*h)[:last]
+	return p
 }
 
 // owner returns a function that reports whether a workflow file belongs to the directory.
