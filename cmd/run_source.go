@@ -242,6 +242,7 @@ func (f *showFlags) show(a *app, s runSource, id string) error {
 	wf, err := v.load(h, nil)
 	if err != nil {
 		report.Note = "The graph is missing: " + err.Error()
+		v.addFileNames(&report, "The workflow cannot be loaded, so the file is not in the report.")
 		a.logger(f.reportFlags).Warn("the page has no graph: the workflow cannot be loaded", "error", err)
 		err = v.events(func(line []byte) error {
 			keep(line)
@@ -300,7 +301,8 @@ func (v *runView) addResult(wf *host.Workflow, report *runpage.Report) {
 		}
 	}
 	root, err := wf.FileRoot(nil)
-	if err != nil { // its settings have secrets
+	if err != nil {
+		v.addFileNames(report, "The settings of the workflow need secrets, so the file is not in the report.")
 		return
 	}
 	defer func() { _ = root.Close() }() // it was only read
@@ -320,6 +322,14 @@ func (v *runView) addResult(wf *host.Workflow, report *runpage.Report) {
 			}
 		}
 		report.Files = append(report.Files, shown)
+	}
+}
+
+// addFileNames adds the files of a run to its report without their content.
+func (v *runView) addFileNames(report *runpage.Report, why string) {
+	for _, f := range v.run.Files {
+		f.Note = why
+		report.Files = append(report.Files, runpage.File{File: f})
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 
 	"github.com/the-edge-agent/tea/host/internal/builtin/fileroot"
+	"github.com/the-edge-agent/tea/host/internal/expr"
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
@@ -15,6 +16,13 @@ type FileRoot struct{ files *fileroot.Lazy }
 // FileRoot opens the file root of the workflow. The error reports settings that need
 // other secrets.
 func (wf *Workflow) FileRoot(secrets map[string]any) (*FileRoot, error) {
+	given, err := tea.ValuePayload(wf.spec.Settings[fileroot.SettingsKey]).JSON()
+	if err == nil && expr.IsTemplate(string(given)) { // another directory without its secrets
+		err = wf.graph.MissingSecrets(secrets).Err()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("settings.file: %w", err)
+	}
 	r, err := wf.resolve(secrets)
 	if err != nil {
 		return nil, err

@@ -78,6 +78,24 @@ func TestFilesOfARun(t *testing.T) {
 	}
 }
 
+// A report names the files whose directory only the secrets of the run tell.
+func TestReportNamesFilesOfASecretDirectory(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, map[string]string{"wrote.yaml": `
+settings: {file: {root: "{{ secrets.root }}"}}
+nodes: [{name: a, uses: file.write, with: {path: a.txt, content: plain-content}}]
+`})
+	s := p.serve("--secrets", `{"root": "`+p.home+`"}`)
+	id := s.run("wrote", "{}")["id"].(string)
+	if r := s.request("GET", "/v1/runs/"+id+"/files/content?file=a.txt", ""); r.text != "plain-content" {
+		t.Errorf("content: %s", r)
+	}
+	text, err := os.ReadFile(strings.TrimPrefix(p.report(id), "file://"))
+	if err != nil || !strings.Contains(string(text), "The settings of the workflow need secrets, so the file is not in the report.") {
+		t.Errorf("report: %v %.3000s", err, text)
+	}
+}
+
 // find returns the path of a file below the home of the project.
 func (p *project) find(name string) (found string) {
 	p.t.Helper()

@@ -91,6 +91,9 @@ func (f *frame) emitNodeEnd(n *graph.Node, path execpath.Path, rec *replay.Node,
 	r.emitWith(r.values(x.params, rec.Result), flow.EventNodeEnd, n.Name, path, fields...)
 }
 
+// maxFiles is how many files of a call are reported.
+const maxFiles = 1000
+
 // emitFiles emits the files that a call has written; see [tea.WritesFiles].
 func (x *execution) emitFiles(action string, params tea.Payload, res *tea.Response) {
 	r := x.frame.run
@@ -108,7 +111,7 @@ func (x *execution) emitFiles(action string, params tea.Payload, res *tea.Respon
 	if !isList {
 		list = []any{result[member]}
 	}
-	for _, file := range list {
+	for _, file := range list[:min(len(list), maxFiles)] {
 		if file, ok := file.(string); ok && file != "" {
 			fields := []flow.Field{field("call", action), field("file", file)}
 			if given, err := params.Shared(); err != nil || r.o.Secrets.In(given) {
