@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-ROOTS = ["Run", "Node", "RunQuestion", "Source", "Workflow", "WorkflowList"]  # with what they refer to
+ROOTS = ["Run", "Node", "RunQuestion", "Source", "RunFile", "Workflow", "WorkflowList"]  # with what they refer to
 
 SYNC = {
     r"async (def|with|for) ": r"\1 ", r"\bawait ": "", r"\bimport asyncio\n": "", r"\basyncio\.sleep": "time.sleep",

@@ -96,7 +96,7 @@ def test_a_run_asks_and_ends(tea: Client) -> None:
     assert tea.wait(id)["state"] == {"n": 1, "m": 2, "answer": "yes"}
     after = list(tea.events(id, after=last))
     assert after[0].seq == last + 1 and after[-1].type == "run_end"
-    assert tea.node(id, "first")["status"] == "done" and tea.graph(id).startswith("<svg")
+    assert tea.node(id, "first")["status"] == "done" and tea.graph(id).startswith("<svg") and tea.files(id) == []
     assert tea.wait(tea.fork(id, "first", {"n": 5}))["state"]["n"] == 5
 
 

@@ -11,6 +11,7 @@ export type Status = Schemas["Status"]
 export type RunNode = Schemas["Node"]
 export type RunQuestion = Schemas["RunQuestion"]
 export type Source = Schemas["Source"]
+export type RunFile = Schemas["RunFile"]
 export type Workflow = Schemas["Workflow"]
 export type WorkflowList = Schemas["WorkflowList"]
 
@@ -202,6 +203,8 @@ export class Client {
 	node(id: string, at: string): Promise<RunNode> { return this.request("GET", runPath(id, "node"), { query: { at } }) }
 	/** Returns the text of the workflow as it was when a run began. */
 	source(id: string, options: Wait = {}): Promise<Source> { return this.request("GET", runPath(id, "source"), options) }
+	/** Lists the files that a run has written. */
+	async files(id: string): Promise<RunFile[]> { return (await this.request<{ files: RunFile[] }>("GET", runPath(id, "files"))).files }
 	/** Draws the workflow of a run with the statuses of its nodes, as SVG. */
 	graph(id: string): Promise<string> { return this.request("GET", runPath(id, "graph.svg")) }
 	/** Returns the workflows, and the files that cannot be loaded. */

@@ -86,6 +86,7 @@ test("a run asks and ends", async () => {
 	assert.equal((await all(tea.events(id))).length, events.at(-1)?.seq) // those before and after the answer
 	assert.equal((await tea.node(id, "first")).status, "done")
 	assert.match(await tea.graph(id), /^<svg/)
+	assert.deepEqual(await tea.files(id), [])
 	assert.equal((await tea.wait(await tea.fork(id, "first", { n: 5 }))).state?.n, 5)
 })
 

@@ -5,9 +5,9 @@ from ._drawing import Drawing
 from ._errors import ConnectionFailed, RunFailed, ServerError, TeaError
 from ._event import Event
 from ._sync import Client
-from ._types import Failure, Interrupt, Node, Run, RunQuestion, Source, Status, Workflow, WorkflowList
+from ._types import Failure, Interrupt, Node, Run, RunFile, RunQuestion, Source, Status, Workflow, WorkflowList
 
 __all__ = [
-    "AsyncClient", "Client", "ConnectionFailed", "Drawing", "Event", "Failure", "Interrupt", "Node", "Run", "RunFailed", "RunQuestion",
-    "ServerError", "Source", "Status", "TeaError", "Workflow", "WorkflowList",
+    "AsyncClient", "Client", "ConnectionFailed", "Drawing", "Event", "Failure", "Interrupt", "Node", "Run", "RunFailed", "RunFile",
+    "RunQuestion", "ServerError", "Source", "Status", "TeaError", "Workflow", "WorkflowList",
 ]

@@ -16,7 +16,7 @@ import httpx
 from ._drawing import Drawing
 from ._errors import ConnectionFailed, RunFailed, ServerError, position_in
 from ._event import Event, split_lines
-from ._types import Node, Run, RunQuestion, Source, Status, Workflow, WorkflowList
+from ._types import Node, Run, RunFile, RunQuestion, Source, Status, Workflow, WorkflowList
 
 _SILENCE = 60.0  # the server sends something every 15 seconds
 _PASSING = {429, 502, 503, 504}
@@ -225,6 +225,10 @@ class AsyncClient:
     async def source(self, id: str) -> Source:
         """Returns the text of the workflow with which a run began."""
         return cast(Source, await self.request("GET", _path(id) + "/source"))
+
+    async def files(self, id: str) -> list[RunFile]:
+        """Returns the files that a run has written."""
+        return cast(list[RunFile], (await self.request("GET", _path(id) + "/files"))["files"])
 
     async def graph(self, id: str) -> Drawing:
         """Draws the workflow of a run with the statuses of its nodes, as SVG."""
