@@ -125,7 +125,7 @@ func (s *server) resume(contents *checkpoints.Contents, resume *resumption) (acc
 	next := &item{ID: id, Workflow: contents.Header.Workflow, At: time.Now(), Resume: resume}
 	o := s.led.state.over[id]
 	if it := s.led.state.items[id]; it != nil {
-		if it.Parked == "" && !it.Waiting {
+		if it.Parked == "" && (!it.Waiting || it.NotBefore.IsZero()) { // a deadline that has passed
 			s.mu.Unlock()
 			return accepted{}, errBusy
 		}
@@ -208,6 +208,9 @@ func (s *server) requeue(next *item) (accepted, error) {
 	if err != nil {
 		if delete(s.led.state.items, next.ID); before != nil {
 			s.led.state.items[next.ID] = before
+			if before.Waiting { // its deadline may have passed meanwhile
+				s.enqueue(before)
+			}
 		}
 		if changes.Key != nil {
 			delete(s.led.state.keys, changes.Key.Key)

@@ -67,6 +67,20 @@ func TestAnswerToAnEarlierQuestionIsRefused(t *testing.T) {
 	}
 }
 
+// A run that is queued because the deadline of its question has passed takes no answer:
+// it would be queued twice.
+func TestAnswerAfterTheDeadlineIsRefused(t *testing.T) {
+	t.Parallel()
+	s, _, contents := waitingRun(t)
+	for deadline, want := range map[time.Time]error{{}: errBusy, time.Now().Add(time.Hour): errStopping} {
+		it := &item{ID: contents.Header.RunID, Workflow: contents.Header.Workflow, progress: progress{Waiting: true, NotBefore: deadline}}
+		s.led.putTest(t, &entry{Item: it})
+		if _, err := s.resume(contents, &resumption{Migrate: true, Answers: []byte(`{"q": "yes"}`)}); !errors.Is(err, want) {
+			t.Errorf("deadline %s: %v, want %v", deadline, err, want)
+		}
+	}
+}
+
 // A message id that has expired can be used for another answer.
 func TestExpiredMessageIDDoesNotRefuseAnAnswer(t *testing.T) {
 	t.Parallel()
