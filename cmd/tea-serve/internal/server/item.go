@@ -95,6 +95,12 @@ type progress struct {
 	Parked string `json:"parked,omitempty"`
 }
 
+// isBusy reports whether a run is running or queued. One that waits is queued when the
+// deadline of its question has passed.
+func (p *progress) isBusy() bool {
+	return p.Parked == "" && (!p.Waiting || p.NotBefore.IsZero())
+}
+
 // done returns a channel that is closed when the run has ended. The caller holds
 // the mutex.
 func (it *item) done() <-chan struct{} {

@@ -125,7 +125,7 @@ func (s *server) resume(contents *checkpoints.Contents, resume *resumption) (acc
 	next := &item{ID: id, Workflow: contents.Header.Workflow, At: time.Now(), Resume: resume}
 	o := s.led.state.over[id]
 	if it := s.led.state.items[id]; it != nil {
-		if it.Parked == "" && (!it.Waiting || it.NotBefore.IsZero()) { // a deadline that has passed
+		if it.isBusy() {
 			s.mu.Unlock()
 			return accepted{}, errBusy
 		}
