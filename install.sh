@@ -102,8 +102,8 @@ linked() {
 	echo "${target##*/}"
 }
 
-# shared prints further links in $prefix, and the files in an archive that they point to.
-# The manual pages are those in the directories that are passed.
+# shared prints the links in $prefix besides bin/tea, each with the file in an archive that
+# it points to. Its arguments are directories with manual pages.
 shared() {
 	echo share/bash-completion/completions/tea completions/tea.bash
 	echo share/zsh/site-functions/_tea completions/tea.zsh

@@ -194,17 +194,17 @@ func (c *Client) Source(ctx context.Context, id string) (*Source, error) {
 
 // RunFile is a file that a run has written.
 type RunFile struct {
-	// File is its path, as the action has named it.
+	// File is the path that the action reported.
 	File string `json:"file"`
-	// Path is the execution of the node that wrote it last, and Call the action.
+	// Path is the node execution that wrote the file last, and Call its action.
 	Path      string    `json:"path"`
 	Call      string    `json:"call"`
 	WrittenAt time.Time `json:"written_at"`
-	// Written is the number of bytes of the last call.
+	// Written is the number of bytes that the last call wrote.
 	Written int64 `json:"written,omitempty"`
-	// Secrets reports that the parameters of the call had secrets.
+	// Secrets reports whether the parameters of the call contained secrets.
 	Secrets bool `json:"secrets,omitempty"`
-	// Size is the present size, and nil if the file cannot be read: Note has the reason.
+	// Size is the current size. It is nil if the file cannot be read; Note has the reason.
 	Size *int64 `json:"size,omitempty"`
 	Note string `json:"note,omitempty"`
 }
@@ -296,8 +296,8 @@ type Filter struct {
 	Workflow string
 	Status   Status
 	Trigger  string
-	// Search selects runs whose id, workflow, trigger, error or the beginning of the input
-	// contain all its words.
+	// Search selects runs by words, each of which must occur in the id, the workflow, the
+	// trigger, the error or the beginning of the input.
 	Search string
 	// Since and Until limit the time of acceptance; Until is exclusive.
 	Since, Until time.Time

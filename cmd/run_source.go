@@ -175,7 +175,7 @@ type runView struct {
 	// events calls a function with each event so far, as JSON that is valid only
 	// during the call.
 	events func(fn func(line []byte) error) error
-	// state returns the last state, with masked secrets; nil if it is not available.
+	// state returns the last state, with masked secrets. It is nil if the source has no state.
 	state func(wf *host.Workflow) (map[string]any, error)
 }
 
@@ -185,8 +185,8 @@ func (a *app) view(run *runOutput, f *runFlags) *runView {
 	return &runView{run: run, form: run}
 }
 
-// draw draws the graph with the statuses of the nodes in each format, and passes the
-// events to pass.
+// draw draws the graph with the statuses of the nodes in each of the formats. It calls
+// pass with each event.
 func (v *runView) draw(wf *host.Workflow, formats []string, pass func(line []byte)) ([][]byte, error) {
 	graph := wf.RunGraph()
 	err := v.events(func(line []byte) error {
@@ -267,7 +267,7 @@ func (f *showFlags) show(a *app, s runSource, id string) error {
 	return err
 }
 
-// addDrawings adds the drawings of the graph to a report. keep receives the events.
+// addDrawings adds the drawings of the graph to a report. It calls keep with each event.
 func (v *runView) addDrawings(wf *host.Workflow, report *runpage.Report, keep func(line []byte)) error {
 	forms := []string{"", "-horizontal", "-collapsed", "-horizontal-collapsed"}
 	formats := make([]string, len(forms))
@@ -285,15 +285,15 @@ func (v *runView) addDrawings(wf *host.Workflow, report *runpage.Report, keep fu
 	return nil
 }
 
-// maxReportFile and maxReportFiles are the sizes of the files in a report: of one, and of
-// all.
+// maxReportFile bounds the size of a file in a report, and maxReportFiles that of all
+// files, in bytes.
 const (
 	maxReportFile  = 1 << 20
 	maxReportFiles = 8 << 20
 )
 
-// addResult adds the last state and the files of a run to its report. What cannot be
-// read has a note.
+// addResult adds the last state and the files of a run to its report. A file
+// that cannot be read has a note.
 func (v *runView) addResult(wf *host.Workflow, report *runpage.Report) {
 	if v.state != nil {
 		if state, err := v.state(wf); err == nil {
@@ -325,7 +325,8 @@ func (v *runView) addResult(wf *host.Workflow, report *runpage.Report) {
 	}
 }
 
-// addFileNames adds the files of a run to its report without their content.
+// addFileNames adds the files of a run to its report without their content. why is
+// their note.
 func (v *runView) addFileNames(report *runpage.Report, why string) {
 	for _, f := range v.run.Files {
 		f.Note = why

@@ -91,8 +91,8 @@ func TestPythonClient(t *testing.T) {
 	})
 }
 
-// runCells runs the code of a notebook, and compares what the cells are with the results in it.
-// Of a drawing, it prints the SVG.
+// runCells runs the code cells of a notebook and compares their values with the outputs stored in
+// it. It prints a drawing as SVG instead.
 const runCells = `
 import ast, json, sys
 names = {}

@@ -78,8 +78,8 @@ func TestMigratedWorkflows(t *testing.T) {
 	}
 }
 
-// Of the workflows that use each part of the dialect, ten of eleven are valid after tea migrate,
-// and those that need no service end with the state that they have there.
+// The corpus has a workflow for each part of the dialect. At least ten of eleven are valid after tea
+// migrate, and those that need no service end with the expected state.
 func TestMigrationCorpus(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("python3"); err != nil && os.Getenv("CI") != "true" {

@@ -3,8 +3,8 @@
 #
 # The SDK keeps data in the Value of Protocol Buffers, whose only number is a double. In
 # the JSON that it sends, 7 is 7.0, and an integer of more than 53 bits has other digits.
-# A receiver whose JSON has integers gets numbers that are none, or that a text shows as
-# 7.0. Strings are exact.
+# A receiver that distinguishes integers gets a floating-point number, or shows 7.0 in a
+# text. Strings are exact.
 #
 # A good guess: the JSON of a data part is what the program passed.
 #

@@ -4,7 +4,7 @@
 #
 # crane pull --format=oci adds an entry to index.json each time, even for the image that
 # is there. crane push of a layout needs exactly one entry, and refuses the directory. A
-# job that updates its copy with the same command works once. The entries have no tag
+# job that updates its copy with the same command works only once. The entries have no tag
 # either: --annotate-ref adds it.
 #
 # A good guess: a second pull of the same image changes nothing.

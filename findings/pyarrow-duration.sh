@@ -4,8 +4,8 @@
 #
 # Parquet has no type for a span of microseconds, so pyarrow stores the integer alone and
 # keeps the type in the Arrow schema, which is in the metadata of the file. pyarrow reads a
-# duration again; DuckDB 1.5.6 and other readers see a BIGINT whose unit is that of the
-# column in Arrow, seconds to nanoseconds. For a time of day there is a type, and it is read.
+# duration again; DuckDB 1.5.6 and other readers see a BIGINT in the unit of the Arrow
+# column, from seconds to nanoseconds. Parquet has a type for a time of day, which is read.
 #
 # A good guess: the column is an INTERVAL, or pyarrow refuses to write it.
 #

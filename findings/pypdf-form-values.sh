@@ -1,7 +1,7 @@
 #!/bin/sh
 # pypdf 7.1.1: the text of a page lacks what was typed into its form.
 #
-# A filled field of a form is an annotation with an appearance of its own, which every
+# A filled field of a form is an annotation with its own appearance, which every
 # viewer shows. extract_text reads the content of the page only: the label is there, the
 # answer is not, nor are texts that were added with a comment tool. The values of the
 # fields are in get_form_text_fields, by name and without their places.

@@ -3,8 +3,9 @@
 #
 # A paragraph with tracked changes has its insertions in <w:ins>, and Word shows them.
 # paragraph.text reads only the runs and links directly below the paragraph, so an
-# insertion is missing as a deletion is: neither the old text nor the new one. The text
-# of a content control (<w:sdt>) and of a field (<w:fldSimple>) is missing too.
+# insertion is missing, and so is a deletion: the result is neither the old text nor the
+# new one. The text of a content control (<w:sdt>) and of a field (<w:fldSimple>) is
+# missing too.
 #
 # A good guess: the text is what Word shows, with the insertions and without the
 # deletions.

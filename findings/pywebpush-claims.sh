@@ -1,5 +1,5 @@
 #!/bin/sh
-# pywebpush 2.5.0: the second push service gets a token that is made out to the first.
+# pywebpush 2.5.0: the second push service gets a token that was signed for the first.
 #
 # webpush() adds aud and exp to the dictionary of claims that it is given. A program that
 # passes the same dictionary for each subscription signs all tokens for the push service
@@ -33,7 +33,7 @@ from pywebpush import webpush
 
 
 class Service:
-    """Stands for the push services: shows for whom a token is signed."""
+    """Stands in for the push services: shows for whom a token is signed."""
 
     def post(self, url, headers, **_):
         header = {name.lower(): value for name, value in headers.items()}["authorization"]

@@ -1,10 +1,10 @@
 #!/bin/sh
 # skills-ref 0.1.1: the description of an agent skill ends at three hyphens.
 #
-# The reference library of the format splits SKILL.md at "---" wherever it occurs, and not
-# at lines. Three hyphens in the description, as in a heading of Markdown or instead of a
+# The reference library of the format splits SKILL.md at "---" wherever it occurs, not
+# only at a line "---". Three hyphens in the description, as in a heading of Markdown or instead of a
 # dash, end the front matter: the rest of the description is at the beginning of the body,
-# members after it are lost, and validation finds nothing wrong.
+# members after it are lost, and validation reports no error.
 #
 # A good guess: the front matter ends at the line "---".
 #

@@ -13,11 +13,11 @@ import (
 // actions can read. It is safe for concurrent use. The caller must call [FileRoot.Close].
 type FileRoot struct{ files *fileroot.Lazy }
 
-// FileRoot opens the file root of the workflow. The error reports settings that need
-// other secrets.
+// FileRoot opens the file root of the workflow. It fails if settings.file needs secrets
+// that are missing.
 func (wf *Workflow) FileRoot(secrets map[string]any) (*FileRoot, error) {
 	given, err := tea.ValuePayload(wf.spec.Settings[fileroot.SettingsKey]).JSON()
-	if err == nil && expr.IsTemplate(string(given)) { // another directory without its secrets
+	if err == nil && expr.IsTemplate(string(given)) { // without its secrets, it is another directory
 		err = wf.graph.MissingSecrets(secrets).Err()
 	}
 	if err != nil {
@@ -35,7 +35,7 @@ func (wf *Workflow) FileRoot(secrets map[string]any) (*FileRoot, error) {
 	return &FileRoot{files}, err
 }
 
-// Stat describes a file. The error is a [*tea.Error]: not_found for a file that does
+// Stat returns information about a file. The error is a [*tea.Error]: not_found for a file that does
 // not exist, permission_denied for one outside of the file root.
 func (f *FileRoot) Stat(file string) (fs.FileInfo, error) {
 	root, name, err := f.files.Find(file, fileroot.ReadAccess)
@@ -45,8 +45,8 @@ func (f *FileRoot) Stat(file string) (fs.FileInfo, error) {
 	return root.Stat(name)
 }
 
-// Read returns the content of a file of at most limit bytes, and of
-// settings.file.max_bytes if limit is 0. The errors are those of Stat.
+// Read returns the content of a file of at most limit bytes, or settings.file.max_bytes if
+// limit is 0. The error for a larger file is resource_exhausted; others are those of Stat.
 func (f *FileRoot) Read(file string, limit int64) ([]byte, error) {
 	root, name, err := f.files.Find(file, fileroot.ReadAccess)
 	if err != nil {

@@ -100,8 +100,9 @@ func Reads() Option { return func(a *Action) { a.Reads = true } }
 // DryRun marks an action that leaves out its effect in a call with [Call].DryRun.
 func DryRun() Option { return func(a *Action) { a.DryRun = true } }
 
-// WritesFiles marks an action that writes files below the file root. A member of its
-// result, a path or a list of paths, names them: the run shows them to its readers.
+// WritesFiles marks an action that writes files below the file root. member is the member
+// of its result that has their path, or a list of paths. The host emits an event for each
+// file, and the page and the report of a run list them.
 func WritesFiles(member string) Option {
 	return func(a *Action) { a.Result.Extra = map[string]any{Files: member} }
 }

@@ -196,7 +196,7 @@ variables: {limit: 1}
 	fixed(t, c, "dollar.yaml", text, strings.Replace(text, "$", "", 1))
 }
 
-// fixed applies the fixes of all findings, which make a text the one that is wanted.
+// fixed checks that the fixes of all findings in text result in want.
 func fixed(t *testing.T, c *client, file, text, want string) {
 	t.Helper()
 	c.open(file, text)

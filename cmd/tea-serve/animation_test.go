@@ -12,16 +12,16 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// maxAnimation is the size of the animation of the README.
+// maxAnimation is the maximum size of the README's animation, in bytes.
 const maxAnimation = 1 << 20
 
-// The size of the animation.
+// The size of a frame in pixels.
 const filmWidth, filmHeight = 1000, 640
 
-// film is an animation in the format WebP.
+// film is a WebP animation.
 type film struct{ frames []byte }
 
-// add adds the picture of a tab, which is shown for some milliseconds.
+// add adds a screenshot of a tab as a frame, which is shown for ms milliseconds.
 func (f *film) add(b *tab, ms int) {
 	b.t.Helper()
 	b.eval("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
@@ -33,7 +33,7 @@ func (f *film) add(b *tab, ms int) {
 	for _, n := range []int{filmWidth - 1, filmHeight - 1, ms} {
 		frame = append(frame, byte(n), byte(n>>8), byte(n>>16))
 	}
-	frame = append(frame, 2) // replaces the one before
+	frame = append(frame, 2) // replaces the previous frame
 	for rest := picture.Data[12:]; len(rest) >= 8; {
 		size := 8 + int(binary.LittleEndian.Uint32(rest[4:]))
 		size += size % 2
@@ -50,9 +50,9 @@ func riffChunk(kind string, data []byte) []byte {
 	return append(append(out, data...), make([]byte, len(data)%2)...)
 }
 
-// bytes returns the file.
+// bytes returns the animation as a WebP file.
 func (f *film) bytes() []byte {
-	size := []byte{2, 0, 0, 0} // it is animated
+	size := []byte{2, 0, 0, 0} // the flag for an animation
 	for _, n := range []int{filmWidth - 1, filmHeight - 1} {
 		size = append(size, byte(n), byte(n>>8), byte(n>>16))
 	}
@@ -89,7 +89,7 @@ func TestAnimation(t *testing.T) {
 		cmd.Dir = p.dir
 		var out bytes.Buffer
 		cmd.Stdout = &out
-		_ = cmd.Run() // a run that waits has an exit code, too
+		_ = cmd.Run() // the exit code of a waiting run is not 0, either
 		show(log.String()+out.String()+"$ ", 2500)
 	}
 	show("$ ", 500)

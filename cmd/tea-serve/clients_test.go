@@ -80,7 +80,7 @@ func (g *generators) node() {
 	}
 }
 
-// typescript compiles a program in the directory. The other files are what it imports.
+// typescript compiles a program in the directory. It imports the other files.
 func (g *generators) typescript(name string, others ...string) {
 	g.t.Helper()
 	for _, name := range append(others, name) {
@@ -95,7 +95,7 @@ func (g *generators) typescript(name string, others ...string) {
 	g.run(filepath.Join(g.peers, "node_modules/.bin/tsc"), "--strict", "--noEmitOnError", "--skipLibCheck", "--target", "es2022", "--module", "nodenext", "--types", "node", name)
 }
 
-// chatFlows answer a chat with its options, and fail.
+// chatFlows are a workflow that answers a chat with its options, and one that fails.
 var chatFlows = map[string]string{
 	"options.yaml": `nodes: [{name: n, uses: json.stringify, with: {data: "{{ state.chat_options }}"}, output: {answer: "{{ result.text }}"}}]`,
 	"fail.yaml":    `nodes: [{name: n, run: 'error("no luck")'}]`,

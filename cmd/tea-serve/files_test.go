@@ -78,7 +78,7 @@ func TestFilesOfARun(t *testing.T) {
 	}
 }
 
-// A report names the files whose directory only the secrets of the run tell.
+// If the file root depends on a secret, a report lists the files without their content.
 func TestReportNamesFilesOfASecretDirectory(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, map[string]string{"wrote.yaml": `
@@ -111,8 +111,8 @@ func (p *project) find(name string) (found string) {
 	return found
 }
 
-// pageResult opens a run with files: the page and the report show them, and run nothing
-// that is in them.
+// pageResult opens a run with files. The page and the report show the files, and execute
+// nothing in them.
 func pageResult(t *testing.T, c *chromium) {
 	p := newProject(t, map[string]string{"wrote.yaml": wrote})
 	s := p.serve("--secrets", `{"key": "hidden-key"}`)

@@ -28,7 +28,7 @@ var memoryPlugins = sync.OnceValues(func() (string, error) {
 	return dir, nil
 })
 
-// remembering returns a server whose workflow keeper has stored entries, vectors, a session
+// remembering returns a server where the workflow keeper has stored entries, vectors, a session
 // and a graph.
 func remembering(t *testing.T) *service {
 	t.Helper()

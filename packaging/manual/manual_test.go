@@ -14,10 +14,10 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
-// programs are started by tea for the commands with their names. A test has stubs in their place.
+// programs are the commands that tea runs as separate programs. The tests replace them with stubs.
 var programs = []string{"eval", "lsp", "mcp", "migrate", "serve", "temporal"}
 
-// pages returns the folder of the manual pages, and tea.
+// pages returns the folder of the manual pages, and the program tea.
 func pages(t *testing.T) (dir, tea string) {
 	t.Helper()
 	peertest.Long(t, "builds tea and asks it for the help of each command")

@@ -16,8 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// runFormula installs a release with the Homebrew formula in Ruby, on a platform of Homebrew. It
-// returns the prefix and what the formula downloads: the address and checksum.
+// runFormula installs a release with the Homebrew formula in Ruby, as on a platform such as
+// "macos arm". It returns the prefix, and the address and checksum of the download.
 func runFormula(t *testing.T, formula, platform, release string) (prefix, download string) {
 	t.Helper()
 	prefix = t.TempDir()
@@ -71,7 +71,7 @@ func TestFormulaInstallsWhatTheScriptInstalls(t *testing.T) {
 	platforms := map[string]string{"macos arm": "darwin_arm64", "linux intel": "linux_amd64", "linux arm": "linux_arm64"}
 	var lines strings.Builder
 	sums := map[string]string{}
-	for _, platform := range platforms { // a checksum of its own for each
+	for _, platform := range platforms { // a different checksum for each
 		member := bytes.NewBuffer(bytes.Clone(data))
 		empty := gzip.NewWriter(member)
 		empty.Comment = platform
@@ -102,9 +102,9 @@ func TestFormulaInstallsWhatTheScriptInstalls(t *testing.T) {
 		if diff := cmp.Diff(want, download); diff != "" {
 			t.Errorf("%s downloads something else (-want +got):\n%s", platform, diff)
 		}
-		for _, part := range []string{"bin", "share"} { // links, which lead to the files of the archive
+		for _, part := range []string{"bin", "share"} { // links to the files of the archive
 			installed := contents(t, filepath.Join(script, part))
-			if bash, ok := installed["bash-completion/completions/tea"]; ok { // Homebrew's directory is another one
+			if bash, ok := installed["bash-completion/completions/tea"]; ok { // Homebrew uses another directory
 				delete(installed, "bash-completion/completions/tea")
 				if got := contents(t, filepath.Join(prefix, "etc/bash_completion.d")); got["tea"] != bash {
 					t.Errorf("%s: bash completion: %q", platform, got)

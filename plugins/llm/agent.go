@@ -77,7 +77,8 @@ func (c *Client) Agent(ctx context.Context, req *tea.Request, p AgentParams) (*A
 	return result, nil
 }
 
-// resume sets the messages of the call to those of its session; nil if it has none.
+// resume loads the messages of the session into the call. It returns nil if the call has no
+// session.
 func (a *agent) resume(ctx context.Context) (*session, error) {
 	p := a.params
 	if p.Session == "" {

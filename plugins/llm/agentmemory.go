@@ -20,11 +20,11 @@ const (
 // maxNotes is the number of notes that a search returns.
 const maxNotes = 5
 
-// placeOf returns the beginning of the keys of an agent's entries in the memory.
+// placeOf returns the prefix of an agent's keys in the memory.
 func placeOf(agent string) string { return "agents/" + cmp.Or(agent, "unnamed") + "/" }
 
 // memoryTools returns the tools with which an agent keeps notes and finds them in later
-// calls. They are calls of ltm.store and ltm.search.
+// calls. They call ltm.store and ltm.search.
 func memoryTools(agent string) []tool {
 	notes := placeOf(agent) + "notes/"
 	return []tool{

@@ -35,7 +35,7 @@ func object(members ...string) map[string]any {
 	return map[string]any{"type": "object", "properties": properties, "required": required, "additionalProperties": false}
 }
 
-// ownTools returns the tools that the agent name has in addition to actions.
+// ownTools returns the tools of the agent called name in addition to its actions.
 func (a *agent) ownTools(name string, d *Agent, skills []skill) ([]tool, error) {
 	var tools []tool
 	for _, member := range d.Agents {

@@ -142,7 +142,7 @@ func frontMatter(text string) (map[string]string, error) {
 				continue
 			}
 			if v = strings.TrimSpace(v); v != "" && strings.Trim(v, ">|-+") == "" {
-				v, blocks[key] = "", true // the text follows as it is
+				v, blocks[key] = "", true // a block: the text follows without quotes
 			}
 			name, members[key] = key, v
 		}

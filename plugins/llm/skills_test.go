@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestHeadOfASkill compares heads with what skills-ref 0.1.1, the reference library of the
-// format, reads, except for the dashes, at which it ends the description.
+// TestHeadOfASkill expects what skills-ref 0.1.1, the reference library of the format, reads,
+// except that three hyphens do not end a description.
 func TestHeadOfASkill(t *testing.T) {
 	t.Parallel()
 	for head, want := range map[string]string{

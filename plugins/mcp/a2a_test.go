@@ -15,10 +15,10 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// a2aAgent is an agent that records the requests and replies with documents in their order.
+// a2aAgent is an agent that records its requests and sends its replies in order.
 type a2aAgent struct {
 	url  string
-	card string // the agent's address is put in for URL
+	card string // URL is replaced by the agent's address
 
 	mu       sync.Mutex
 	replies  []string
@@ -56,7 +56,7 @@ func (a *a2aAgent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, reply)
 }
 
-// got returns the requests.
+// got returns the recorded requests.
 func (a *a2aAgent) got() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -23,7 +23,7 @@ type FileSettings struct {
 	Root     string `json:"root,omitempty" format:"path" default:"." doc:"the directory that text.extract reads from; default the workflow file's, under tea serve the workflow's data directory"`
 	MaxBytes int64  `json:"max_bytes,omitempty" default:"16777216" minimum:"1" doc:"the maximum size of a file"`
 	Fallback string `json:"fallback,omitempty" format:"path" doc:"a directory that is read if the root does not have the file"`
-	// Read and Write are only for the file actions.
+	// Read and Write are used only by the file actions.
 	Read  []string `json:"read,omitempty" doc:"further directories of the file actions"`
 	Write []string `json:"write,omitempty" doc:"further directories of the file actions"`
 }
@@ -130,11 +130,11 @@ type textReader struct {
 	client *Client
 	params TextParams
 	result *TextResult
-	left   int // attachments
-	room   int // bytes of text
+	left   int // attachments that may still be read
+	room   int // bytes of text that may still be added
 }
 
-// read adds the parts of a file. kind is its media type, "" if only the name tells it.
+// read adds the parts of a file. If the media type kind is "", the name determines it.
 func (t *textReader) read(ctx context.Context, name, kind string, body []byte, depth int) error {
 	f, ok, err := office.Read(ctx, name, body, office.Limits{Bytes: maxUnpacked, Images: t.params.Images - len(t.result.Images), ImageBytes: maxImageBytes})
 	if err != nil {
@@ -173,7 +173,7 @@ func (t *textReader) read(ctx context.Context, name, kind string, body []byte, d
 	return ctx.Err()
 }
 
-// readAttachment adds a file in a message; one that cannot be read is a note.
+// readAttachment adds the parts of an attachment, or a note if it cannot be read.
 func (t *textReader) readAttachment(ctx context.Context, part office.Part, depth int) {
 	if t.left--; t.left < 0 || depth > maxAttachmentDepth {
 		t.note("", "the attachment "+part.Title+" was left out: there are too many", 0)
@@ -190,7 +190,7 @@ func (t *textReader) readAttachment(ctx context.Context, part office.Part, depth
 	}
 }
 
-// readDocument adds a file that the reader of web pages knows.
+// readDocument adds a file that the reader of web pages supports.
 func (t *textReader) readDocument(ctx context.Context, name, kind string, body []byte, depth int) error {
 	switch extension := strings.ToLower(path.Ext(name)); extension {
 	case ".md", ".markdown":
@@ -229,8 +229,7 @@ func (t *textReader) readDocument(ctx context.Context, name, kind string, body [
 	return nil
 }
 
-// parse parses a document. Its address is only for links in it, which lead nowhere if
-// they are relative.
+// parse parses a document. Relative links in it become file: addresses that lead nowhere.
 func (t *textReader) parse(ctx context.Context, name, kind string, body []byte) (*extract.Document, string, error) {
 	address := &url.URL{Scheme: "file", Path: "/" + name}
 	doc, text, err := t.client.local.Parse(ctx, extract.Source{URL: address, ContentType: kind, Body: body, Rendered: true})

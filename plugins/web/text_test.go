@@ -46,7 +46,7 @@ func must(t *testing.T, dir string, params map[string]any) map[string]any {
 	return result
 }
 
-// Python's libraries have written the files.
+// The files were written by Python libraries.
 func TestTextOfDocuments(t *testing.T) {
 	t.Parallel()
 	python := filepath.Join(peertest.Dir(t, "../..", "office"), "python", "bin", "python")

@@ -2,9 +2,9 @@ package value
 
 import "math"
 
-// Whole returns a value of the model with integers in place of numbers without a fraction,
-// such as 7.0, of at most 53 bits. Use it for values from a program whose JSON has one type
-// of number. Lists and objects are changed in place.
+// Whole converts numbers without a fraction, such as 7.0, to integers, if they have at most
+// 53 bits. Use it for values from a program whose JSON has only one type of number. Lists
+// and objects are changed in place.
 func Whole(v any) any {
 	switch v := v.(type) {
 	case float64:

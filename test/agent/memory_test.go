@@ -17,7 +17,7 @@ import (
 	"github.com/the-edge-agent/tea/test/teaproc"
 )
 
-// Conversations and notes of an agent are in the memory between runs.
+// An agent keeps its conversations and notes in the memory between runs.
 func TestAgentRemembers(t *testing.T) {
 	t.Parallel()
 	var requests []string

@@ -1,4 +1,4 @@
-"""Writes documents with Python's libraries for them into a directory."""
+"""Writes documents into a directory, with the Python libraries for their formats."""
 
 import datetime
 import email.message

@@ -38,7 +38,7 @@ type Report struct {
 	// Graph is the drawing of the workflow, as SVG. If it is "", Note has the reason.
 	Graph string `json:"graph"`
 	Note  string `json:"note"`
-	// Drawings are the other drawings: -horizontal, -collapsed, -horizontal-collapsed.
+	// Drawings are the variants of the drawing: -horizontal, -collapsed, -horizontal-collapsed.
 	Drawings map[string]string `json:"drawings,omitempty"`
 	// State is the last state of the run, nil if it is not known.
 	State map[string]any `json:"state,omitempty"`
@@ -51,7 +51,7 @@ type Report struct {
 type File struct {
 	runview.File
 	Content []byte `json:"content,omitempty"`
-	// Omitted, if not empty, is why there is no content.
+	// Omitted is the reason why the report leaves out the content; "" if it does not.
 	Omitted string `json:"omitted,omitempty"`
 }
 

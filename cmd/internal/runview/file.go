@@ -10,22 +10,22 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// maxFiles is how many files of a run are listed.
+// maxFiles bounds the files that are listed for a run: the newest are kept.
 const maxFiles = 1000
 
 // File is a file that a run has written.
 type File struct {
-	// File is its path, as the action has named it. Secrets in it are masked.
+	// File is the path that the action reported, with masked secrets.
 	File string `json:"file"`
-	// Path is the execution of the node that wrote it last, and Call the action.
+	// Path is the node execution that wrote the file last, and Call its action.
 	Path      string    `json:"path"`
 	Call      string    `json:"call"`
 	WrittenAt time.Time `json:"written_at"`
-	// Written is the number of bytes of the last call.
+	// Written is the number of bytes that the last call wrote.
 	Written int64 `json:"written,omitempty"`
-	// Secrets reports that the parameters of the call had secrets.
+	// Secrets reports whether the parameters of the call contained secrets.
 	Secrets bool `json:"secrets,omitempty"`
-	// Size is the present size, and nil if the file cannot be read: Note has the reason.
+	// Size is the current size. It is nil if the file cannot be read; Note has the reason.
 	Size *int64 `json:"size,omitempty"`
 	Note string `json:"note,omitempty"`
 }
@@ -35,7 +35,7 @@ type File struct {
 func Files(events func(fn func(line []byte) error) error) ([]File, error) {
 	list := []File{}
 	err := events(func(line []byte) error {
-		if !bytes.Contains(line, []byte(`"event":"file"`)) { // most events are others
+		if !bytes.Contains(line, []byte(`"event":"file"`)) { // avoid decoding other events
 			return nil
 		}
 		var e flow.Event

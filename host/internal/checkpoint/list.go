@@ -40,8 +40,8 @@ type Info struct {
 	ParentRun string `json:"parent_run,omitempty"`
 	// Question is the first question of a waiting run. List does not set it.
 	Question string `json:"question,omitempty"`
-	// Input is the beginning of the input as JSON in lower case, with masked secrets. It is
-	// for searches: it can end anywhere.
+	// Input is the beginning of the input, for searches: JSON in lower case with masked
+	// secrets, which can be cut off anywhere.
 	Input string `json:"-"`
 	// Problem says why the file cannot be read.
 	Problem string `json:"problem,omitempty"`
@@ -136,14 +136,14 @@ func (i *Info) load() error {
 }
 
 const (
-	// headSize is how much of a file a list reads: most headers, and the beginning of
-	// the input.
+	// headSize is the number of bytes that a list reads of the beginning of a file: enough
+	// for most headers and the beginning of the input.
 	headSize = 1536
 	maxInput = 300
 )
 
-// inputIn returns [Info.Input] from the beginning of a file. It does not check a record
-// of which the beginning is all that it has.
+// inputIn returns [Info.Input] from the beginning of a file. The record with the input can
+// be incomplete, so its checksum is not verified.
 func inputIn(head []byte) string {
 	header, state := parseFrame(head[min(len(head), preambleSize):])
 	if state != frameWhole || len(head) < preambleSize+header.size+frameHeaderSize {
@@ -154,11 +154,11 @@ func inputIn(head []byte) string {
 	record = record[:min(int64(len(record)), size)]
 	_, text, _ := bytes.Cut(record, []byte(`"input":`))
 	var input json.RawMessage
-	if json.NewDecoder(bytes.NewReader(text)).Decode(&input) == nil { // else its end is missing
+	if json.NewDecoder(bytes.NewReader(text)).Decode(&input) == nil { // complete: drop what follows
 		text = input
 	}
 	text = secret.MaskJSON(text[:min(len(text), 2*maxInput)])
-	if cut := bytes.Index(text, []byte(`\u0000s`)); cut >= 0 { // a reference whose end is missing
+	if cut := bytes.Index(text, []byte(`\u0000s`)); cut >= 0 { // an incomplete reference to a secret
 		text = text[:cut]
 	}
 	return strings.ToLower(strings.ToValidUTF8(string(text[:min(len(text), maxInput)]), ""))

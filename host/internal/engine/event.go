@@ -91,10 +91,10 @@ func (f *frame) emitNodeEnd(n *graph.Node, path execpath.Path, rec *replay.Node,
 	r.emitWith(r.values(x.params, rec.Result), flow.EventNodeEnd, n.Name, path, fields...)
 }
 
-// maxFiles is how many files of a call are reported.
+// maxFiles bounds the files that are reported for a call.
 const maxFiles = 1000
 
-// emitFiles emits the files that a call has written; see [tea.WritesFiles].
+// emitFiles emits an event for each file that a call has written; see [tea.WritesFiles].
 func (x *execution) emitFiles(action string, params tea.Payload, res *tea.Response) {
 	r := x.frame.run
 	if !r.listening() || r.o.DryRun {

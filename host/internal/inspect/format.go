@@ -9,8 +9,8 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
-// Formats returns the names of the formats of [Diagram.Draw]. The format svg can be
-// followed by -horizontal and by -collapsed, for a drawing without the insides of nodes.
+// Formats returns the names of the formats of [Diagram.Draw]. -horizontal can be appended to
+// svg for a drawing from left to right, and -collapsed for one without the insides of nodes.
 func Formats() []string { return []string{"text", "json", "dot", "mermaid", "svg"} }
 
 // Draw renders the diagram in a format. The error of an unknown format lists

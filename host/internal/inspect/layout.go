@@ -47,9 +47,9 @@ type lane struct {
 	up  bool
 }
 
-// layout is a diagram with positions: layers from top to bottom, each a row. A
-// horizontal drawing is laid out like that with exchanged sides, and drawn with
-// exchanged coordinates.
+// layout is a diagram with positions: layers from top to bottom, each a row. For a
+// horizontal drawing, the layout swaps the width and height of each box, and the drawing
+// swaps x and y.
 type layout struct {
 	diagram    *Diagram
 	horizontal bool
@@ -83,7 +83,7 @@ func newLayout(d *Diagram, horizontal bool) *layout {
 	return l
 }
 
-// drawn exchanges coordinates or sides between the layout and a horizontal drawing.
+// drawn swaps x and y, or width and height, if the drawing is horizontal.
 func (l *layout) drawn(x, y int) (int, int) {
 	if l.horizontal {
 		return y, x

@@ -11,7 +11,7 @@ import (
 )
 
 // TestHTTPPromise compares the API of `tea serve` and the events with the listing of the
-// release: what it has is never removed or changed within /v1. A new line comes with -update.
+// release: no line is removed or changed within /v1. -update adds new ones.
 func TestHTTPPromise(t *testing.T) {
 	t.Parallel()
 	lines := map[string]bool{}

@@ -21,18 +21,18 @@ function clean(element) {
 	}
 }
 
-// wanted is how all graphs are drawn.
+// wanted has the options with which all graphs are drawn.
 const wanted = {horizontal: false, collapsed: false}
 
-// graphPane returns a pane with a drawing, which read returns as it is wanted. draw draws
-// it again; mark marks the nodes with the statuses of a model; chosen is called with the
-// key of a node that is clicked.
+// graphPane returns a pane with a drawing. read returns the SVG for the wanted options, and
+// chosen is called with the key of a node that is clicked. The method draw draws again, and
+// mark marks the nodes with the statuses of a model.
 export function graphPane(read, chosen) {
 	const element = h("div")
 	const message = notice()
 	let marks = null
 	let marked = null
-	let folds = false // whether nodes have insides
+	let folds = false // whether any node contains others
 	const toggle = (label, name) => h("button", {type: "button", "aria-pressed": String(wanted[name]), onclick: () => {
 		wanted[name] = !wanted[name]
 		draw().catch(message.fail)
@@ -54,7 +54,7 @@ export function graphPane(read, chosen) {
 }
 
 // drawing parses a drawing. It returns the element, and a function that marks the
-// nodes; more are further tools.
+// nodes. more are additional tools.
 export function drawing(text, chosen, more) {
 	text = text.replace(/<style>([^]*?)<\/style>/, (_, style) => { // the policy of the page has no inline styles
 		sheet.replaceSync(style)
@@ -100,7 +100,7 @@ function zoomable(svg, more) {
 	const frame = h("div", {class: "graph", tabindex: "0", role: "region", "aria-label": "Drawing"}, svg)
 	const [width, height] = ["width", "height"].map(name => Number(svg.getAttribute(name)))
 	let scale = 0 // 0 fits the drawing into the window
-	let whole = false // however small
+	let whole = false // whether to fit all of it, even below minScale
 	let following = true
 	let shown = null
 	function apply() {

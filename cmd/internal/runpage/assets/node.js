@@ -17,7 +17,7 @@ function isObject(value) {
 }
 
 // members lists the members of a value, so that strings keep their line breaks. special
-// returns another element for a member.
+// returns an element to show in place of a member's value, or null.
 export function members(value, special = () => null) {
 	if (!isObject(value)) {
 		return h("pre", {tabindex: "0"}, text(value))

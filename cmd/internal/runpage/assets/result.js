@@ -3,7 +3,7 @@ import {button, fill, h, notice} from "./dom.js"
 import {markdown} from "./markdown.js"
 import {members} from "./node.js"
 
-// maxPreview is how much of a text is previewed, maxRows how many rows of a table.
+// A preview has at most maxPreview characters of a text, or maxRows rows of a table.
 const maxPreview = 100000
 const maxRows = 50
 const images = {png: "image/png", jpg: "image/jpeg", jpeg: "image/jpeg", gif: "image/gif", webp: "image/webp", svg: "image/svg+xml"}
@@ -16,7 +16,7 @@ function bytes(n) {
 	return n < 1000 ? `${n} bytes` : n < 1e6 ? `${(n / 1000).toFixed(1)} kB` : `${(n / 1e6).toFixed(1)} MB`
 }
 
-// rowsOf parses the beginning of a table with quoted cells.
+// rowsOf parses the beginning of a CSV or TSV file, whose cells can be quoted.
 function rowsOf(text, comma) {
 	const rows = [[""]]
 	let quoted = false
@@ -46,12 +46,12 @@ function spreadsheet(file, text, comma) {
 		h("tbody", null, rows.slice(0, maxRows).map(row => h("tr", null, row.map(cell => h("td", null, cell)))))), rows.length > maxRows ? h("p", {class: "muted"}, `The first ${maxRows} rows.`) : null)
 }
 
-// picture shows an image, in which a browser runs no scripts.
+// picture shows an image. Browsers run no scripts in an img element.
 function picture(name, kind, content) {
 	return h("img", {alt: name, src: `data:${kind};base64,${content}`})
 }
 
-// preview shows the beginning of a content. Nothing in it becomes markup.
+// preview shows the beginning of a file. None of its content is inserted as HTML.
 function preview(file, content) {
 	const end = endOf(file)
 	if (images[end]) {
@@ -71,7 +71,6 @@ function preview(file, content) {
 	return [end === "md" || end === "markdown" ? h("div", {class: "context"}, markdown(shown)) : h("pre", {tabindex: "0"}, shown), ...cut]
 }
 
-// base64 encodes bytes.
 function base64(content) {
 	let text = ""
 	for (let i = 0; i < content.length; i += 0x8000) {
@@ -80,7 +79,7 @@ function base64(content) {
 	return btoa(text)
 }
 
-// download stores a content as a file.
+// download saves the content of a file.
 function download(file, content) {
 	const url = URL.createObjectURL(new Blob([content], {type: "application/octet-stream"}))
 	h("a", {href: url, download: file.split("/").at(-1)}).click()
@@ -112,7 +111,7 @@ export function resultPane(read) {
 	// show shows the files, and the state unless it is undefined.
 	function show(files, state, note) {
 		const text = JSON.stringify([files, state, note])
-		if (text === before) { // the reader may have opened a file
+		if (text === before) { // keep files open that the reader has opened
 			return
 		}
 		before = text
@@ -127,7 +126,8 @@ export function resultPane(read) {
 	return {element, show}
 }
 
-// values lists the members of a state: texts with headings are rendered, pictures shown.
+// values lists the members of a state. It renders texts with Markdown headings, and shows PNG
+// images.
 function values(state) {
 	return Object.keys(state).length === 0 ? h("p", {class: "muted"}, "It is empty.") : members(state, (key, value) => typeof value !== "string" ? null
 		: /^iVBORw0KGgo/.test(value) ? picture(key, "image/png", value) : /^#{1,6} .*\n/m.test(value) ? h("div", {class: "context"}, markdown(value)) : null)

@@ -38,8 +38,8 @@ func (s *server) fixes(p *actionParams) (any, error) {
 	return found, nil
 }
 
-// fix returns the edit that replaces the wrong word of a finding, which is the last
-// one in the message that the text has at or after the finding's position.
+// fix returns the edit that replaces the wrong word of a finding: the last word of its
+// message that occurs in the text at or after its position.
 func (d *document) fix(finding diagnostic) (*textEdit, string) {
 	message, hint, _ := strings.Cut(finding.Message, "\nhint: ")
 	start := d.offset(finding.Range.Start)

@@ -40,7 +40,7 @@ func (c *migrateCmd) Do(t *teacmd.Toolbox) error {
 			return fmt.Errorf("make the directory for the results: %w", err)
 		}
 	}
-	// A workflow is checked when all are written, since it can have others as subgraphs.
+	// Check the workflows after all are written: one can be a subgraph of another.
 	var written []*translation
 	var failed error
 	for _, file := range files {
@@ -93,15 +93,15 @@ func list(path string) (files []string, single bool, err error) {
 	return files, false, err
 }
 
-// translation is a workflow that was written, without its report.
+// translation is the result of translating a file. Its report is not written yet.
 type translation struct {
 	report         *report
 	target, beside string
-	// valid is the result for a file that was not translated; its report is nil.
+	// valid is what check returns for a file that was not translated, whose report is nil.
 	valid bool
 }
 
-// translate writes the workflow of a file.
+// translate translates a file and writes the workflow.
 func translate(t *teacmd.Toolbox, file, dir string, single bool) (*translation, error) {
 	base := filepath.Join(dir, strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)))
 	one := &translation{target: base + workflowEnd, beside: base + reportEnd}

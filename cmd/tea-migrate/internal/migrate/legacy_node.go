@@ -194,7 +194,7 @@ func (t *legacy) code(n *yaml.Node) {
 		language = "python"
 		if strings.HasPrefix(strings.TrimSpace(source), "-- lua") || luaWords.MatchString(source) {
 			language = "lua"
-			// A word of Lua can be the key of a dict.
+			// The key of a dict can be a Lua keyword.
 			isDict := pythonKey.MatchString(source) && !luaWords.MatchString(inQuotes.ReplaceAllString(source, ""))
 			if isDict || pythonLines.MatchString(source) {
 				language = "python"

@@ -104,8 +104,8 @@ var forms = []struct { //nolint:gochecknoglobals // a constant
 	{"audio", nil, "a workflow answers with text; remove audio"},
 }
 
-// readOptions reads the options of a chat. Those that are for a model, such as
-// temperature, become part of the input: the workflow applies them.
+// readOptions reads the options of a chat. Options for a model, such as temperature,
+// become part of the input, because the workflow applies them.
 func (c *chat) readOptions(body map[string]any) error {
 	c.options = maps.Clone(body)
 	maps.DeleteFunc(c.options, func(name string, v any) bool {

@@ -14,7 +14,8 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// withFiles calls do with the files that a run has written, and their root.
+// withFiles calls do with the files that a run has written, and the file root of its
+// workflow.
 func (s *server) withFiles(id string, do func(list []runview.File, root *host.FileRoot, mask host.Mask) error) error {
 	_, contents, err := s.contents(id)
 	if err != nil {
@@ -54,8 +55,8 @@ func (s *server) getFiles(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// getFile answers with the content of a file that a run has written, with masked
-// secrets. Browsers do not interpret it: they store it.
+// getFile returns the content of a file that a run has written, with masked secrets, as a
+// download that browsers do not interpret.
 func (s *server) getFile(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
 	if err := knownQuery(query, "file"); err != nil {

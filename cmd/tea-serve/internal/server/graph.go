@@ -52,7 +52,7 @@ func (s *server) getRunGraph(w http.ResponseWriter, r *http.Request) error {
 	return drawing(w, svg)
 }
 
-// drawnAs returns the format of a drawing.
+// drawnAs returns the format that the query of a request selects.
 func drawnAs(r *http.Request) (string, error) {
 	query := r.URL.Query()
 	if err := knownQuery(query, "horizontal", "collapsed"); err != nil {

@@ -95,7 +95,7 @@ type progress struct {
 	Parked string `json:"parked,omitempty"`
 }
 
-// isBusy reports whether a run is running or queued. One that waits is queued when the
+// isBusy reports whether a run is running or queued. A waiting run is queued once the
 // deadline of its question has passed.
 func (p *progress) isBusy() bool {
 	return p.Parked == "" && (!p.Waiting || p.NotBefore.IsZero())

@@ -18,7 +18,7 @@ import (
 	"github.com/the-edge-agent/tea/host/flow"
 )
 
-// maxInput is how much of the input of a queued run is searched.
+// maxInput is the number of bytes of a queued run's input that are searched.
 const maxInput = 300
 
 // filterOf returns the filter of a query, without the trigger.
@@ -75,7 +75,7 @@ func (s *server) getRuns(w http.ResponseWriter, r *http.Request) error {
 			continue
 		}
 		doc, changed := s.listed(p, known)
-		if doc.ID == "" || trigger != "" && trigger != doc.Trigger || !filter.Has(doc.Workflow, doc.Status, doc.ID, doc.Workflow, doc.Trigger, doc.Error, doc.input) { // it was removed meanwhile
+		if doc.ID == "" || trigger != "" && trigger != doc.Trigger || !filter.Has(doc.Workflow, doc.Status, doc.ID, doc.Workflow, doc.Trigger, doc.Error, doc.input) { // an empty id: it was removed meanwhile
 			continue
 		}
 		if more = int64(len(page)) == limit; more {
@@ -129,8 +129,8 @@ type place struct {
 	entry *checkpoints.Entry // nil for a run without a checkpoint
 }
 
-// places returns the runs of the directory, including queued ones, the newest first. It
-// looks at the older ones only when the caller asks for them.
+// places returns the runs of the directory, including queued ones, the newest first. The
+// sequence is lazy: it examines older runs only when the caller asks for them.
 func (s *server) places() (iter.Seq[place], error) {
 	entries, err := s.entries()
 	if err != nil {
@@ -147,10 +147,11 @@ func (s *server) places() (iter.Seq[place], error) {
 	s.mu.Unlock()
 	heap.Init(&pending)
 	own := s.owner()
-	listed := map[string]bool{} // runs of the ledger
+	listed := map[string]bool{} // runs of the ledger that were found
 	return func(yield func(place) bool) {
 		for {
-			// A run is accepted before it starts.
+			// A run is accepted before it starts, so entries that started before pending[0] come
+			// after it.
 			for len(entries) > 0 && (len(pending) == 0 || newestFirst(place{at: entries[0].StartedAt, id: entries[0].ID}, pending[0]) <= 0) {
 				if p, known := s.placeOf(entries[0]); own(p.entry.WorkflowFile) && !listed[p.id] {
 					if known {
@@ -198,7 +199,7 @@ func (h *newest) Pop() any {
 // owner returns a function that reports whether a workflow file belongs to the directory.
 func (s *server) owner() func(file string) bool {
 	owned := map[string]bool{}
-	last, own := "", false // most neighbours have the same file
+	last, own := "", false // consecutive runs mostly have the same file
 	return func(file string) bool {
 		if file == last && last != "" {
 			return own
@@ -213,9 +214,9 @@ func (s *server) owner() func(file string) bool {
 	}
 }
 
-// placeOf returns the place of a run of the directory, and whether it is in the part of
-// the ledger that has runs without a checkpoint. Clocks that are set back do not put it
-// after its start.
+// placeOf returns the place of a run with a checkpoint. known reports whether the ledger
+// also lists it among the runs that have not ended or were dropped. If a clock that was set
+// back makes the start earlier than the acceptance, the place has the start.
 func (s *server) placeOf(e *checkpoints.Entry) (p place, known bool) {
 	p = place{e.StartedAt, e.ID, e}
 	s.mu.Lock()
@@ -251,7 +252,7 @@ func newestFirst(a, b place) int { return cmp.Or(b.at.Compare(a.at), cmp.Compare
 
 func (p place) String() string { return fmt.Sprintf("%d.%s", p.at.UnixNano(), p.id) }
 
-// parsePlace returns a place from its text.
+// parsePlace is the inverse of [place.String].
 func parsePlace(text string) (place, error) {
 	at, id, ok := strings.Cut(text, ".")
 	nano, err := strconv.ParseInt(at, 10, 64)

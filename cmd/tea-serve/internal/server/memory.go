@@ -15,11 +15,11 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// memoryTimeout is how long an action that reads the memory may take.
+// memoryTimeout bounds the call of a memory action.
 const memoryTimeout = 30 * time.Second
 
-// memoryReads are the actions of the plugins memory and graph that everybody may call who
-// can see runs.
+// memoryReads are the actions of the plugins memory and graph that any client that can see
+// runs may call.
 var memoryReads = []string{"memory.inspect", "ltm.list", "ltm.search", "vector.list", "vector.query", "session.list", "graph.search", "graph.subgraph"}
 
 // postMemory reads the memory of a workflow.
@@ -36,8 +36,8 @@ func (s *server) postMemoryDelete(w http.ResponseWriter, r *http.Request) error 
 	return s.callMemory(w, r, "ltm.delete")
 }
 
-// callMemory calls an action with the settings of a workflow. With drawn, the answer is a
-// drawing of the graph.
+// callMemory calls an action with the settings of a workflow. With drawn=true, it answers
+// with a drawing of the graph.
 func (s *server) callMemory(w http.ResponseWriter, r *http.Request, action string) error {
 	if err := knownQuery(r.URL.Query(), "drawn"); err != nil {
 		return err
@@ -80,7 +80,7 @@ func (s *server) callMemory(w http.ResponseWriter, r *http.Request, action strin
 	return drawing(w, svg)
 }
 
-// memoryError returns the error of an action with a status.
+// memoryError adds a status to the error of an action, and masks its secrets.
 func memoryError(mask host.Mask, err error) error {
 	status := http.StatusUnprocessableEntity
 	if typed := (*tea.Error)(nil); errors.As(err, &typed) && typed.Type == tea.NotFound {

@@ -67,8 +67,8 @@ func TestAnswerToAnEarlierQuestionIsRefused(t *testing.T) {
 	}
 }
 
-// A run that is queued because the deadline of its question has passed takes no answer:
-// it would be queued twice.
+// A run that is queued because the deadline of its question has passed refuses an
+// answer: it would be queued twice.
 func TestAnswerAfterTheDeadlineIsRefused(t *testing.T) {
 	t.Parallel()
 	s, _, contents := waitingRun(t)

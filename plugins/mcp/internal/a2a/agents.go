@@ -29,7 +29,7 @@ type Settings struct {
 	Agents map[string]Agent `json:"agents,omitempty" doc:"the agents by name"`
 }
 
-// Agent is how an agent is reached.
+// Agent has the address and credentials of an agent.
 type Agent struct {
 	URL            string            `json:"url" pattern:"^https?://." doc:"base address of the agent; its card is at /.well-known/agent-card.json below it"`
 	Token          string            `json:"token,omitempty" secret:"true" doc:"sent as a bearer token"`
@@ -38,7 +38,7 @@ type Agent struct {
 	TimeoutSeconds float64           `json:"timeout_seconds,omitempty" default:"3600" minimum:"0.1" maximum:"604800" doc:"limit for the time until a task ends or has a question"`
 }
 
-// Agents are the agents of one workflow. It is safe for concurrent use. The owner closes it.
+// Agents is the set of agents of one workflow. It is safe for concurrent use. The owner closes it.
 type Agents struct{ agents map[string]*agent }
 
 type agent struct {
@@ -48,7 +48,7 @@ type agent struct {
 	timeout time.Duration
 
 	mu       sync.Mutex
-	endpoint *endpoint // of the card; nil before its first request
+	endpoint *endpoint // from the card; nil before the first request
 }
 
 const (
@@ -61,7 +61,7 @@ const (
 	defaultTimeout = 3600
 )
 
-// polls are the waits between two questions about the state of a task.
+// polls has the waits between requests for the state of a task.
 var polls = backoff.Policy{Base: 200 * time.Millisecond, Max: 5 * time.Second, Multiplier: 1.5}
 
 // Open returns the agents of the settings. It sends no requests.
@@ -175,7 +175,7 @@ func (a *agent) explain(err error) error {
 	return &e
 }
 
-// endpoint is the address and the version of the protocol with which an agent is used.
+// endpoint is an address of an agent and its version of the protocol.
 type endpoint struct {
 	server *httpapi.Server
 	old    bool // 0.3 instead of 1.0

@@ -33,7 +33,7 @@ type Task struct {
 	Artifacts []any  `json:"artifacts" doc:"the complete artifacts of a task"`
 }
 
-// Send is the action a2a.send. It sends a message and waits until the task ends or has a
+// Send is the action a2a.send. It sends a message and waits until the task ends or asks a
 // question. The idempotency key of the call is the id of the message, so an agent that
 // recognizes repeated messages, such as tea serve, does not start a second task when the
 // call is repeated.
@@ -79,7 +79,7 @@ func (e *endpoint) method(current, old string) string {
 	return current
 }
 
-// message returns the parameters of a method that sends a message.
+// message returns the parameters for sending a message.
 func (e *endpoint) message(id string, p SendParams) map[string]any {
 	var parts []any
 	add := func(kind string, v any) {
@@ -137,8 +137,8 @@ func (d *document) state() string {
 
 func (d *document) running() bool { return d.state() == "submitted" || d.state() == "working" }
 
-// parts returns what the agent says now: the parts of the artifacts of a completed task,
-// otherwise of the status.
+// parts returns the parts of the artifacts if the task is completed, otherwise those of its
+// status message.
 func (d *document) parts() (parts []part) {
 	switch {
 	case d.Status == nil:
@@ -174,8 +174,8 @@ func decode(raw json.RawMessage) (any, error) {
 	return value.Whole(v), err
 }
 
-// result returns the result for a task that waits or has ended; a task without success is
-// an error.
+// result returns the result of a task that needs input or has ended. A task that did not
+// succeed is an error.
 func (a *agent) result(d *document) (*Task, error) {
 	state := d.state()
 	kind := tea.ErrorType("agent_error")
@@ -206,8 +206,8 @@ func (a *agent) result(d *document) (*Task, error) {
 	return nil, e
 }
 
-// call calls a method whose result is a task or a message. A method that sends a message is
-// repeated only by the node: the agent may have begun the task.
+// call calls a method whose result is a task or a message. It does not retry a method that
+// sends a message, since the agent may have begun the task: that is up to the node.
 func (a *agent) call(ctx context.Context, e *endpoint, method string, params map[string]any) (*document, error) {
 	var reply struct {
 		Result json.RawMessage

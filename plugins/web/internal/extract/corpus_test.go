@@ -14,7 +14,7 @@ import (
 )
 
 // corpus has the names of the files of scripts/pdfs, each with the number of letters and digits that pypdf 7.1.1 reads.
-// annotTest.pdf and testWithText.pdf have free texts, which pypdf does not read.
+// annotTest.pdf and testWithText.pdf have free-text annotations, which pypdf does not read.
 //
 //go:embed testdata/corpus.txt
 var corpus string

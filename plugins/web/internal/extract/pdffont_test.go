@@ -170,8 +170,8 @@ func TestPDFRightToLeft(t *testing.T) {
 	}
 }
 
-// What the fields of a form show is read, and so are free texts; hidden annotations and
-// other states of a button are not.
+// The text that form fields show is read, and so are free-text annotations. Hidden
+// annotations and other states of a button are not.
 func TestPDFForms(t *testing.T) {
 	t.Parallel()
 	const helv = "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>"

@@ -153,7 +153,7 @@ const (
 	noViewAnnotation = 1 << 5
 )
 
-// annotations reads what the fields of a form and free texts on a page show.
+// annotations reads the text of the form fields and free-text annotations of a page.
 func (t *pageText) annotations(list pdf.Value) {
 	for i := range min(list.Len(), maxAnnotations) {
 		a := list.Index(i)

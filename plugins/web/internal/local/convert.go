@@ -25,7 +25,7 @@ func (r *Reader) convert(ctx context.Context, s extract.Source, o page.ReadOptio
 }
 
 // Parse parses a document that was not fetched, and returns all of its content as
-// Markdown. Its URL is only for links and errors.
+// Markdown. Its URL is used only for links and errors.
 func (r *Reader) Parse(ctx context.Context, s extract.Source) (*extract.Document, string, error) {
 	var markdown string
 	c := r.work(ctx, s, func(c *converted) { markdown = c.doc.Content(false).Markdown() })
@@ -37,7 +37,7 @@ func (r *Reader) Parse(ctx context.Context, s extract.Source) (*extract.Document
 
 // work parses a document and calls finish with it. The libraries cannot be interrupted: if
 // the context ends, the work continues in the background, in a limited number of workers.
-// A panic in a library is an internal_error of the page.
+// A panic in a library becomes an internal_error.
 func (r *Reader) work(ctx context.Context, s extract.Source, finish func(*converted)) converted {
 	select {
 	case r.workers <- struct{}{}:

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/net/html/charset"
 )
 
-// archive is a ZIP file of which a limited number of bytes is unpacked.
+// archive is a ZIP file. left is the number of bytes that may still be unpacked.
 type archive struct {
 	files map[string]*zip.File
 	order []string
@@ -68,7 +68,7 @@ func (a *archive) read(name string) ([]byte, error) {
 	return data, nil
 }
 
-// decode reads an XML file into v. A missing file is no error if it is optional.
+// decode reads an XML file into v. A missing file is not an error if it is optional.
 func (a *archive) decode(name string, v any, optional bool) error {
 	if optional && !a.has(name) {
 		return nil
@@ -89,7 +89,7 @@ func decoder(data []byte) *xml.Decoder {
 	return d
 }
 
-// relations returns the targets of the relations of a file, by id.
+// relations returns the relations of a file by id. Their internal targets are resolved.
 func (a *archive) relations(name string) (map[string]relation, error) {
 	var list struct {
 		Relationship []relation

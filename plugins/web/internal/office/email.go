@@ -18,7 +18,7 @@ import (
 	"github.com/emersion/go-message/mail"
 )
 
-// maxMessageDepth bounds messages and multiparts inside each other.
+// maxMessageDepth bounds the nesting of messages and multiparts.
 const maxMessageDepth = 10
 
 // readEmail reads a message: its header and text, and the attachments as further parts.
@@ -56,7 +56,7 @@ func readEntity(r io.Reader) (*message.Entity, error) {
 	return e, err
 }
 
-// headOf returns the important fields of a header.
+// headOf returns the important fields of a header as HTML.
 func headOf(h mail.Header) string {
 	var lines []string
 	for _, field := range []string{"From", "To", "Cc", "Date", "Subject"} {
@@ -124,8 +124,8 @@ func (r *emailReader) read(ctx context.Context, e *message.Entity, depth int) er
 	return nil
 }
 
-// readParts reads the parts of a multipart entity, or the best one of alternatives,
-// which is the last one that is text.
+// readParts reads the parts of a multipart entity. Of alternatives it keeps only the last
+// one that is text.
 func (r *emailReader) readParts(ctx context.Context, parts message.MultipartReader, alternative bool, depth int) error {
 	before := r.file.Parts
 	for {

@@ -49,7 +49,7 @@ func (f *File) readEPUB(a *archive) error {
 	for _, ref := range book.Spine {
 		file := files[ref.ID]
 		if file == "" {
-			continue // a picture
+			continue // not a chapter, such as a picture
 		}
 		text, err := a.read(file)
 		if errors.Is(err, errTooLarge) {

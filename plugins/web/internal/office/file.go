@@ -54,8 +54,8 @@ type Limits struct {
 	ImageBytes int64
 }
 
-// Read reads a file. ok is false if its format is another one; it is recognized by the
-// content, and by the extension of name. The errors are *tea.Error.
+// Read reads a file. It recognizes the format by the content, and messages by the extension
+// of name; ok is false for other formats. The errors are *tea.Error.
 func Read(ctx context.Context, name string, body []byte, l Limits) (f *File, ok bool, err error) {
 	defer func() {
 		if fault := recover(); fault != nil { // the library for sheets panics on some files
@@ -89,8 +89,7 @@ func Read(ctx context.Context, name string, body []byte, l Limits) (f *File, ok 
 	return f, true, nil
 }
 
-// readArchive reads a file whose format is an archive of files; ok is false if the format is
-// another one.
+// readArchive reads a file whose format is a ZIP archive; ok is false for other archives.
 func (f *File) readArchive(ctx context.Context, a *archive, body []byte, l Limits) (ok bool, err error) {
 	switch {
 	case a.has("word/document.xml"):
@@ -114,7 +113,7 @@ func (f *File) readArchive(ctx context.Context, a *archive, body []byte, l Limit
 	return true, err
 }
 
-// imageType returns the media type of an image that models read; "" for other files.
+// imageType returns the media type of an image that models accept; "" for other files.
 func imageType(name string) string {
 	switch t := mime.TypeByExtension(strings.ToLower(path.Ext(name))); t {
 	case "image/png", "image/jpeg", "image/gif", "image/webp":

@@ -11,21 +11,21 @@ import (
 	"strings"
 )
 
-// markup reads the paragraphs, lists and tables of WordprocessingML and DrawingML. The
-// local names of their elements do not contradict each other.
+// markup reads the paragraphs, lists and tables of WordprocessingML and DrawingML. No
+// local name means something else in the other language.
 type markup struct {
 	out    writer
 	links  map[string]relation
 	styles styles
-	slide  bool // links are properties of runs
+	slide  bool // a link is a property of its run
 	plain  bool // placeholders are not lists
-	// holder is the kind of the current placeholder of a slide, title or list; "" outside
-	// of one.
+	// holder is the kind of the current placeholder of a slide: title, list, or none if its
+	// text is left out; "" outside of one.
 	holder string
 
-	paragraphs    []*paragraph // the open ones: a text box is inside a paragraph
+	paragraphs    []*paragraph // open, the innermost last: a text box is inside a paragraph
 	inRun, inText bool
-	footnotes     []string // ids of those in the text
+	footnotes     []string // ids in the order of their references
 }
 
 // paragraph is an open paragraph.
@@ -51,7 +51,7 @@ const (
 	maxHeading = 6
 )
 
-// read reads a part in XML.
+// read reads an XML part.
 func (m *markup) read(ctx context.Context, data []byte) error {
 	d := decoder(data)
 	for depth := 0; ; {
@@ -89,8 +89,8 @@ func (m *markup) read(ctx context.Context, data []byte) error {
 	}
 }
 
-// invisible reports whether an element is not part of the text: what was deleted or moved
-// away, the alternative for older programs, codes of fields, earlier formats.
+// invisible reports whether an element is not part of the text: deleted or moved text,
+// fallbacks for older programs, codes of fields, section properties and previous formatting.
 func invisible(name string) bool {
 	switch name {
 	case "del", "moveFrom", "Fallback", "instrText", "sectPr", "rPrChange", "pPrChange", "tblPrChange":
@@ -115,7 +115,7 @@ func attribute(t xml.StartElement, name string) string {
 	return ""
 }
 
-// isOn returns the value of a toggle, which is on without a value.
+// isOn reports whether a toggle property is on. Without a value, it is.
 func isOn(value string) bool { return value != "0" && value != "false" && value != "off" }
 
 func (m *markup) start(t xml.StartElement) {
@@ -191,7 +191,7 @@ func (m *markup) inside(p *paragraph, t xml.StartElement) {
 	case "br", "cr":
 		p.text.WriteString("<br>")
 	case "tab":
-		if m.inRun { // elsewhere it is a position
+		if m.inRun { // elsewhere it is a tab stop
 			p.text.WriteString(" ")
 		}
 	case "hyperlink", "hlinkClick":
@@ -301,7 +301,7 @@ func readStyles(a *archive) (s styles, err error) {
 		return s, err
 	}
 	s.forms = map[string]form{}
-	for range 10 { // a style is based on others, which can be defined later
+	for range 10 { // a style can be based on one that is defined later
 		for _, style := range list.Style {
 			f := s.forms[style.BasedOn.Val]
 			if n := headingOf(style.Outline.Val); n > 0 {
@@ -316,7 +316,7 @@ func readStyles(a *archive) (s styles, err error) {
 				f.numbering = style.Number.Val
 				f.level, _ = strconv.Atoi(style.Level.Val)
 			}
-			// List Bullet 2 has a numbering of its own, at its first level.
+			// A style such as List Bullet 2 has the first level of a separate numbering.
 			if n := style.Name.Val; strings.HasPrefix(strings.ToLower(n), "list ") && f.level == 0 {
 				f.level = max(0, strings.IndexByte("0123456789", n[len(n)-1])-1)
 			}

@@ -52,7 +52,7 @@ func (m *markup) addFootnotes(ctx context.Context, a *archive) error {
 		}
 		for _, n := range list.Note {
 			note := &markup{styles: m.styles}
-			// The prefixes of names are declared outside of the element and not needed.
+			// Namespace prefixes are declared outside of the element, and are not needed.
 			if err := note.read(ctx, append(append([]byte("<note>"), n.Inner...), "</note>"...)); err != nil {
 				return fmt.Errorf("the %s %s: %w", kind, n.ID, err)
 			}
@@ -127,11 +127,10 @@ func readSlide(ctx context.Context, a *archive, name string) (string, error) {
 	return m.out.String(), nil
 }
 
-// maxCells bounds the cells of a workbook, with the empty ones before others.
+// maxCells bounds the cells of a workbook, including empty cells before others.
 const maxCells = 300_000
 
-// readXLSX reads the sheets of a workbook as tables, with values in the format in which they are
-// displayed.
+// readXLSX reads the sheets of a workbook as tables, with values as they are displayed.
 func (f *File) readXLSX(ctx context.Context, body []byte, limit int64) error {
 	book, err := excelize.OpenReader(strings.NewReader(string(body)), excelize.Options{UnzipSizeLimit: limit, UnzipXMLSizeLimit: limit})
 	if err != nil {

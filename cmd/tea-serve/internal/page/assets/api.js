@@ -132,7 +132,7 @@ export async function getText(path, signal) {
 	return text
 }
 
-// drawingPath returns the path of a drawing.
+// drawingPath returns the path of a run's drawing with the wanted options.
 export function drawingPath(path, wanted) {
 	const query = Object.entries(wanted).filter(([, on]) => on).map(([name]) => `${name}=true`).join("&")
 	return `${path}/graph.svg${query ? `?${query}` : ""}`
@@ -144,7 +144,7 @@ export async function getBytes(path, signal) {
 	return {content: new Uint8Array(await response.arrayBuffer()), masked: response.headers.get("Tea-Masked") === "true"}
 }
 
-// post sends a request with a body.
+// post sends JSON and returns the parsed answer.
 export async function post(path, body) {
 	return parse(await postText(path, body))
 }
@@ -246,7 +246,7 @@ const refreshMS = 30000
 const pauseMS = 1000
 const listeners = new Set()
 const roles = ["view", "answer", "run", "admin"]
-// role is that of the client; until the server has answered, that of its last answer.
+// role is the client's role. Until the server answers, it is that of the previous answer.
 let role = sessionStorage.getItem("tea-role") ?? "run"
 
 // can reports whether the client has a role.
@@ -254,9 +254,9 @@ export function can(needed) {
 	return roles.indexOf(role) >= roles.indexOf(needed)
 }
 
-// watch calls the listeners when a run has changed, and calls shown with the number of
-// runs that wait for a person, and roleChanged when the role has. All views share its
-// request.
+// watch calls the listeners when a run has changed, shown with the number of runs that
+// wait for a person, and roleChanged when the client's role has changed. All views share
+// its request.
 export async function watch(shown, roleChanged) {
 	const signal = new AbortController().signal
 	let version = 0

@@ -72,7 +72,7 @@ function show() {
 		const own = link.getAttribute("href").slice(1)
 		const here = own === "/" ? path === "/" || path.startsWith("/workflows") : path.startsWith(own)
 		here ? link.setAttribute("aria-current", "page") : link.removeAttribute("aria-current")
-		here && link.scrollIntoView({block: "nearest", inline: "nearest"}) // a phone scrolls them
+		here && link.scrollIntoView({block: "nearest", inline: "nearest"}) // the navigation scrolls on a phone
 	}
 	if (shown !== null) {
 		main.focus({preventScroll: true})

@@ -1,4 +1,4 @@
-// What the memory of a workflow has: entries, vectors, sessions and the graph.
+// The contents of a workflow's memory: entries, vectors, sessions and the graph.
 import {can, get, post, postText} from "./api.js"
 import {button, dialog, fill, h, notice, table, when} from "./dom.js"
 import {empty, loading} from "./empty.js"

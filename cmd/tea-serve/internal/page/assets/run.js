@@ -82,7 +82,7 @@ class View extends RunView {
 		}
 	}
 
-	// readResult reads the last state of a run that does not run, and its files.
+	// readResult reads the files of the run and, once it is no longer running, its last state.
 	async readResult() {
 		const ended = !["running", "queued"].includes(this.doc.status)
 		const key = `${this.doc.status} ${this.doc.updated_at} ${this.model.files}`
