@@ -162,7 +162,7 @@ func TestAgentFails(t *testing.T) {
 	}{
 		"failed":            {cardNew, fmt.Sprintf(failed, "FAILED"), "agent_error", "agent a: the task t1 is failed: no paint"},
 		"rejected":          {cardNew, fmt.Sprintf(failed, "REJECTED"), "agent_error", "is rejected: no paint"},
-		"canceled":          {cardNew, `{"result": {"task": {"id": "t1", "status": {"state": "TASK_STATE_CANCELED"}}}}`, "agent_error", "is canceled: it gives no reason"},
+		"canceled":          {cardNew, `{"result": {"task": {"id": "t1", "status": {"state": "TASK_STATE_CANCELED"}}}}`, "agent_error", "is canceled: no reason was given"},
 		"needs credentials": {cardNew, fmt.Sprintf(failed, "AUTH_REQUIRED"), tea.PermissionDenied, "is auth-required: no paint"},
 		"unknown state":     {cardNew, fmt.Sprintf(failed, "DREAMING"), "agent_error", "is dreaming"},
 		"unknown task":      {cardNew, `{"error": {"code": -32001, "message": "Task not found"}}`, tea.NotFound, "agent a: Task not found (error -32001 of SendMessage)"},

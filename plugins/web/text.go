@@ -62,7 +62,7 @@ type TextResult struct {
 // TextPart is a part of a file.
 type TextPart struct {
 	Number int    `json:"number" doc:"position in the file, from 1: of a page, slide, sheet or chapter"`
-	Title  string `json:"title,omitempty" doc:"name of the sheet or attachment, for others such as Slide 2"`
+	Title  string `json:"title,omitempty" doc:"name of the sheet, chapter or attachment, or a title such as Slide 2"`
 	Text   string `json:"text" doc:"the text as Markdown"`
 }
 
@@ -176,7 +176,7 @@ func (t *textReader) read(ctx context.Context, name, kind string, body []byte, d
 // readAttachment adds the parts of an attachment, or a note if it cannot be read.
 func (t *textReader) readAttachment(ctx context.Context, part office.Part, depth int) {
 	if t.left--; t.left < 0 || depth > maxAttachmentDepth {
-		t.note("", "the attachment "+part.Title+" was left out: there are too many", 0)
+		t.note("", "the attachment "+part.Title+" was left out: too many attachments, or nested too deeply", 0)
 		return
 	}
 	before := len(t.result.Parts)

@@ -42,7 +42,7 @@ func (t *legacy) node(n *yaml.Node) {
 	}
 	if file := get(n, "subgraph"); file != nil && file.Kind == yaml.ScalarNode {
 		if end := filepath.Ext(file.Value); end == ".yaml" || end == ".yml" {
-			t.add(decide, file, "the subgraph %s of node %s must be translated, too, to the place that the new workflow names", quoted(file.Value), quoted(text(n, "name")))
+			t.add(decide, file, "the subgraph %s of node %s must be translated, too, to the path in the new workflow", quoted(file.Value), quoted(text(n, "name")))
 			file.SetString(strings.TrimSuffix(file.Value, end) + workflowEnd)
 		}
 	}

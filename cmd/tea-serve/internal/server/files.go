@@ -65,7 +65,7 @@ func (s *server) getFile(w http.ResponseWriter, r *http.Request) error {
 	file := query.Get("file")
 	return s.withFiles(r.PathValue("id"), func(list []runview.File, root *host.FileRoot, mask host.Mask) error {
 		if !slices.ContainsFunc(list, func(f runview.File) bool { return f.File == file }) {
-			return &statusError{http.StatusNotFound, fmt.Errorf("the run has written no file %.100q", file)}
+			return &statusError{http.StatusNotFound, fmt.Errorf("the run has not written the file %.100q", file)}
 		}
 		data, err := root.Read(file, 0)
 		if typed := tea.AsError(err); typed != nil {

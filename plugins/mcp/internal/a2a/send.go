@@ -199,7 +199,7 @@ func (a *agent) result(d *document) (*Task, error) {
 	}
 	text := d.text()
 	if text == "" {
-		text = "it gives no reason"
+		text = "no reason was given"
 	}
 	e := a.errorf(kind, "the task %s is %s: %s", d.ID, state, text)
 	e.Details = map[string]any{"task_id": d.ID, "state": state}
