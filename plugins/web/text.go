@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"mime"
@@ -13,6 +14,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/web/internal/office"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/x/confine"
+	"github.com/the-edge-agent/tea/sdk/x/plaintext"
 )
 
 // fileKey is the top-level key of the settings for files.
@@ -39,6 +41,9 @@ const (
 	maxAttachmentDepth = 2
 	// maxText bounds the text of a result, in bytes.
 	maxText = 16 << 20
+	// maxNotes bounds the notes, maxNote each of them, in bytes.
+	maxNotes = 100
+	maxNote  = 1000
 )
 
 // TextParams are the parameters of text.extract.
@@ -79,7 +84,7 @@ func (c *Client) Text(ctx context.Context, _ *tea.Request, p TextParams) (*TextR
 	if err != nil {
 		return nil, err
 	}
-	t := &textReader{client: c, params: p, result: &TextResult{Success: true}, left: maxAttachments, room: maxText}
+	t := &textReader{client: c, params: p, result: &TextResult{Success: true}, left: maxAttachments, room: maxText, imageRoom: maxImageBytes}
 	if err := t.read(ctx, p.Path, "", body, 0); err != nil {
 		return nil, err
 	}
@@ -132,24 +137,31 @@ type textReader struct {
 	result *TextResult
 	left   int // attachments that may still be read
 	room   int // bytes of text that may still be added
+	// imageRoom is for the images of all files, in bytes.
+	imageRoom int64
 }
 
 // read adds the parts of a file. If the media type kind is "", the name determines it.
 func (t *textReader) read(ctx context.Context, name, kind string, body []byte, depth int) error {
-	f, ok, err := office.Read(ctx, name, body, office.Limits{Bytes: maxUnpacked, Images: t.params.Images - len(t.result.Images), ImageBytes: maxImageBytes})
-	if err != nil {
+	limits := office.Limits{Bytes: maxUnpacked, Images: t.params.Images - len(t.result.Images), ImageBytes: t.imageRoom}
+	var f *office.File
+	var ok bool
+	var fault error
+	err := t.client.local.Run(ctx, func() { f, ok, fault = office.Read(ctx, name, body, limits) })
+	if err := cmp.Or(err, fault); err != nil {
 		return err
 	}
 	if !ok {
 		return t.readDocument(ctx, name, kind, body, depth)
 	}
 	if depth == 0 {
-		t.result.Format, t.result.Metadata = f.Format, f.Metadata
+		t.result.Format, t.result.Metadata = f.Format, f.Metadata.Cut()
 	}
 	for _, note := range f.Notes {
 		t.note(name, note, depth)
 	}
 	for _, i := range f.Images {
+		t.imageRoom -= int64(len(i.Data))
 		t.result.Images = append(t.result.Images, TextImage{i.Name, i.MediaType, base64.StdEncoding.EncodeToString(i.Data)})
 	}
 	for _, part := range f.Parts {
@@ -206,7 +218,7 @@ func (t *textReader) readDocument(ctx context.Context, name, kind string, body [
 	}
 	if depth == 0 {
 		m := doc.Metadata
-		t.result.Metadata = office.Metadata{Title: m.Title, Author: m.Author, Description: m.Description, Language: m.Language, Published: m.Published, Modified: m.Modified}
+		t.result.Metadata = office.Metadata{Title: m.Title, Author: m.Author, Description: m.Description, Language: m.Language, Published: m.Published, Modified: m.Modified}.Cut()
 		switch _, format, _ := strings.Cut(doc.Metadata.ContentType, "/"); format {
 		case "pdf", "html", "markdown":
 			t.result.Format = format
@@ -255,5 +267,9 @@ func (t *textReader) note(name, text string, depth int) {
 	if depth > 0 {
 		text = name + ": " + text
 	}
-	t.result.Notes = append(t.result.Notes, text)
+	if len(t.result.Notes) == maxNotes {
+		t.result.Notes[maxNotes-1] = "there are more notes"
+		return
+	}
+	t.result.Notes = append(t.result.Notes, plaintext.Cut(text, maxNote))
 }

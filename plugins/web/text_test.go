@@ -218,7 +218,92 @@ func TestTextOfHostileFiles(t *testing.T) {
 	if got := must(t, dir, map[string]any{"path": "whole.docx"}); got["text"] != "x" {
 		t.Errorf("whole.docx: %v", got)
 	}
-	if got := must(t, dir, map[string]any{"path": "far.xlsx"}); !strings.Contains(fmt.Sprint(got["notes"]), "the sheet Sheet1 was cut off: more than 300000 cells") {
+	if got := must(t, dir, map[string]any{"path": "far.xlsx"}); !strings.Contains(fmt.Sprint(got["notes"]), "the sheet Sheet1 was cut off: more than 300000 cells and rows") {
 		t.Errorf("far.xlsx: %.300v", got["notes"])
+	}
+}
+
+// Nothing is lost without a note.
+func TestTextIsComplete(t *testing.T) {
+	t.Parallel()
+	p := func(text string) string { return "<p><r><t>" + text + "</t></r></p>" }
+	document := func(body string) []byte {
+		return zipOf(t, "word/document.xml", "<document><body>"+body+"</body></document>")
+	}
+	message := func(head, body string) []byte {
+		return []byte(strings.ReplaceAll("From: a@example.com\nMIME-Version: 1.0\n"+head+"\n\n"+body, "\n", "\r\n"))
+	}
+	relation := func(kind, target string) string {
+		return `<Relationship Id="` + kind + `" Type="x/` + kind + `" Target="` + target + `"/>`
+	}
+	chapter := func(text string) string { return "<html><body><p>" + text + "</p></body></html>" }
+	const from = "**From:** a@example.com\n\n"
+	for name, c := range map[string]struct {
+		body  []byte
+		want  string
+		notes []any
+	}{
+		"marks.docx": {document(`<p><smartTag><r><t>a</t></r></smartTag><sdt><sdtContent><r><t>b</t></r></sdtContent></sdt><ins><r><t>c</t></r></ins><del><r><delText>x</delText></r></del>` +
+			`<r><t>e</t><noBreakHyphen/><t>mail</t></r></p>`), "abce-mail", nil},
+		"tables.docx": {document("<tbl><tr><tc>" + p("a") + "<tbl><tr><tc>" + p("in") + "</tc><tc>" + p("ner") + "</tc></tr></tbl></tc><tc>" + p("b") + "</tc></tr></tbl>"), "a\n\n| in | ner |\n|---|---|\n\nb", nil},
+		"merged.docx": {
+			document(`<tbl><tr><tc><tcPr><gridSpan val="2"/></tcPr>` + p("wide") + "</tc><tc>" + p("c") + "</tc></tr><tr><tc>" + p("1") + "</tc><tc>" + p("2") + "</tc><tc>" + p("3") + "</tc></tr></tbl>"),
+			"| wide |  | c |\n|---|---|---|\n| 1 | 2 | 3 |", nil,
+		},
+		"box.docx":   {document(`<p><r><t>before</t><pict><textbox><txbxContent>` + p("boxed") + `</txbxContent></textbox></pict></r><r><t> after</t></r></p>`), "boxed\n\nbefore after", nil},
+		"notes.docx": {zipOf(t, "word/document.xml", `<document><p><r><t>a</t><footnoteReference id="1"/><t>b</t><footnoteReference id="1"/></r></p></document>`, "word/footnotes.xml", `<footnotes><footnote id="1">`+p("note")+`</footnote></footnotes>`), "a \\[1]b \\[1]\n\n\\[1] note", nil},
+		"numbered.docx": {zipOf(t, "_rels/.rels", "<Relationships>"+relation("officeDocument", "/word/document2.xml")+"</Relationships>",
+			"word/document2.xml", `<document><p><pPr><pStyle val="h"/></pPr><r><t>title</t></r></p></document>`,
+			"word/_rels/document2.xml.rels", "<Relationships>"+relation("styles", "styles2.xml")+"</Relationships>",
+			"word/styles2.xml", `<styles><style styleId="h"><name val="heading 2"/></style></styles>`), "## title", nil},
+		"part.epub": {zipOf(t, "META-INF/container.xml", `<container><rootfiles><rootfile full-path="book/package.opf"/></rootfiles></container>`,
+			"META-INF/encryption.xml", `<encryption><EncryptedData><CipherData><CipherReference URI="book/b.xhtml"/></CipherData></EncryptedData></encryption>`,
+			"book/package.opf", `<package><manifest><item id="a" href="a.html" media-type="text/html"/><item id="b" href="b.xhtml" media-type="application/xhtml+xml"/></manifest><spine><itemref idref="a"/><itemref idref="b"/></spine></package>`,
+			"book/a.html", chapter("one"), "book/b.xhtml", "\x81\x82"), "one", []any{"chapters were left out: they are encrypted"}},
+		"names.eml": {
+			message("Content-Type: multipart/mixed; boundary=b", "--b\nContent-Type: text/plain; charset=utf-8; name=my text.txt\n\nhi\n"+
+				"--b\nContent-Type: text/csv\nContent-Disposition: attachment; filename=my report.csv\n\n1,2\n"+
+				"--b\nContent-Type: text/csv\nContent-Disposition: attachment; filename=\"=?utf-8?Q?caf=C3=A9.csv?=\"\n\n3,4\n"+
+				"--b\nContent-Type: text/csv\nContent-Disposition: attachment; filename*0*=utf-8''caf%C3%A9; filename*1*=2.csv\n\n5,6\n"+
+				"--b\nContent-Type: text/plain\nContent-Disposition: attachment\n\nnameless\n"+
+				"--b\nContent-Type: text/csv\n\n7,8\n--b\nContent-Type: application/octet-stream\n\n\x00\x01\n--b--"),
+			from + "hi\n\n```csv\n1,2\n```\n\n```csv\n3,4\n```\n\n```csv\n5,6\n```\n\nnameless\n\n```csv\n7,8\n```",
+			[]any{"the attachment attachment3: application/octet-stream has no text that can be read"},
+		},
+		"mixed.eml": {
+			message("Content-Type: multipart/alternative; boundary=a", "--a\nContent-Type: text/plain\n\nplain\n--a\nContent-Type: multipart/mixed; boundary=b\n\n"+
+				"--b\nContent-Type: text/csv; name=a.csv\n\n1,2\n--b\nContent-Type: text/html\n\n<p>rich</p>\n--b--\n--a\nContent-Type: text/calendar\n\nBEGIN:VCALENDAR\n--a--"),
+			from + "```csv\n1,2\n```\n\nrich", nil,
+		},
+		"latin.eml": {message("Content-Type: text/html", "<meta charset=iso-8859-1><p>caf\xe9 cr\xe8me</p>"), from + "café crème", nil},
+	} {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, name), c.body, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got := must(t, dir, map[string]any{"path": name})
+		if diff := cmp.Diff(c.want, got["text"]); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		notes, _ := got["notes"].([]any)
+		if diff := cmp.Diff(c.notes, notes); diff != "" {
+			t.Errorf("notes of %s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// The images of all files in a message together are bounded.
+func TestImagesOfAMessageAreBounded(t *testing.T) {
+	t.Parallel()
+	document := base64.StdEncoding.EncodeToString(zipOf(t, "word/document.xml", "<document/>", "word/media/a.png", strings.Repeat("x", 10<<20)))
+	part := "--b\r\nContent-Type: application/octet-stream; name=a.docx\r\nContent-Transfer-Encoding: base64\r\n\r\n" + document + "\r\n"
+	dir := t.TempDir()
+	body := "From: a@example.com\r\nMIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n" + part + part + "--b--"
+	if err := os.WriteFile(filepath.Join(dir, "a.eml"), []byte(body), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got := must(t, dir, map[string]any{"path": "a.eml", "images": 5})
+	if images, _ := got["images"].([]any); len(images) != 1 || !strings.Contains(fmt.Sprint(got["notes"]), "images were left out") {
+		t.Errorf("%d images, notes %v", len(images), got["notes"])
 	}
 }

@@ -35,34 +35,48 @@ func (r *Reader) Parse(ctx context.Context, s extract.Source) (*extract.Document
 	return c.doc, markdown, nil
 }
 
-// work parses a document and calls finish with it. The libraries cannot be interrupted: if
-// the context ends, the work continues in the background, in a limited number of workers.
-// A panic in a library becomes an internal_error.
+// work parses a document and calls finish with it. A panic in a library becomes an
+// internal_error.
 func (r *Reader) work(ctx context.Context, s extract.Source, finish func(*converted)) converted {
-	select {
-	case r.workers <- struct{}{}:
-	case <-ctx.Done():
-		return converted{err: context.Cause(ctx)}
-	}
-	done := make(chan converted, 1)
-	go func() {
-		defer func() { <-r.workers }()
-		var c converted
+	var c converted
+	err := r.Run(ctx, func() {
 		defer func() {
 			if fault := recover(); fault != nil {
 				c = converted{err: failure(tea.InternalError, s.URL, "the page cannot be converted: %v", fault)}
 			}
-			done <- c
 		}()
 		if c.doc, c.err = extract.Parse(ctx, s); c.err == nil {
 			finish(&c)
 		}
+	})
+	if err != nil {
+		return converted{err: err}
+	}
+	return c
+}
+
+// Run calls a function that must not panic and that cannot be interrupted, such as one of
+// a library. If the context ends, Run returns its error and the function continues in the
+// background, in a limited number of workers; its results must not be used then.
+func (r *Reader) Run(ctx context.Context, do func()) error {
+	select {
+	case r.workers <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer func() {
+			<-r.workers
+			close(done)
+		}()
+		do()
 	}()
 	select {
-	case c := <-done:
-		return c
+	case <-done:
+		return nil
 	case <-ctx.Done():
-		return converted{err: context.Cause(ctx)}
+		return context.Cause(ctx)
 	}
 }
 

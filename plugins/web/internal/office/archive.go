@@ -3,6 +3,7 @@ package office
 import (
 	"archive/zip"
 	"bytes"
+	"cmp"
 	"encoding/xml"
 	"errors"
 	"fmt"
@@ -20,7 +21,12 @@ type archive struct {
 	left  int64
 }
 
-const maxFiles = 20_000
+const (
+	maxFiles = 20_000
+	// maxXML bounds a file that is decoded as a whole, which takes many times its size
+	// of memory: properties, styles, footnotes.
+	maxXML = 8 << 20
+)
 
 var errTooLarge = errors.New("its unpacked content is too large")
 
@@ -47,7 +53,11 @@ func (a *archive) has(name string) bool { return a.files[name] != nil }
 func (a *archive) names() []string { return append([]string(nil), a.order...) }
 
 // read unpacks a file.
-func (a *archive) read(name string) ([]byte, error) {
+func (a *archive) read(name string) ([]byte, error) { return a.readUpTo(name, a.left) }
+
+// readUpTo unpacks a file with at most limit bytes. After a larger one, nothing else is
+// unpacked, as each attempt takes as long as reading the limit.
+func (a *archive) readUpTo(name string, limit int64) ([]byte, error) {
 	f := a.files[name]
 	if f == nil {
 		return nil, fmt.Errorf("%s is missing", name)
@@ -57,8 +67,10 @@ func (a *archive) read(name string) ([]byte, error) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	defer r.Close()
-	data, err := io.ReadAll(io.LimitReader(r, a.left+1))
-	if int64(len(data)) > a.left {
+	limit = min(limit, a.left)
+	data, err := io.ReadAll(io.LimitReader(r, limit+1))
+	if int64(len(data)) > limit {
+		a.left = 0
 		return nil, errTooLarge
 	}
 	a.left -= int64(len(data))
@@ -73,7 +85,7 @@ func (a *archive) decode(name string, v any, optional bool) error {
 	if optional && !a.has(name) {
 		return nil
 	}
-	data, err := a.read(name)
+	data, err := a.readUpTo(name, maxXML)
 	if err != nil {
 		return err
 	}
@@ -106,6 +118,18 @@ func (a *archive) relations(name string) (map[string]relation, error) {
 		byID[r.ID] = r
 	}
 	return byID, nil
+}
+
+// related returns the file with a type of relation. Without one, it returns fallback, the
+// name that almost all programs use.
+func related(links map[string]relation, kind, fallback string) string {
+	name := ""
+	for _, r := range links {
+		if path.Base(r.Type) == kind && r.TargetMode != "External" && (name == "" || r.Target < name) {
+			name = r.Target
+		}
+	}
+	return cmp.Or(name, fallback)
 }
 
 type relation struct {

@@ -16,10 +16,16 @@ import (
 	"github.com/emersion/go-message"
 	_ "github.com/emersion/go-message/charset" // decodes all charsets of HTML
 	"github.com/emersion/go-message/mail"
+
+	"github.com/the-edge-agent/tea/sdk/x/plaintext"
 )
 
-// maxMessageDepth bounds the nesting of messages and multiparts.
-const maxMessageDepth = 10
+const (
+	// maxMessageDepth bounds the nesting of messages and multiparts.
+	maxMessageDepth = 10
+	// maxName bounds the name of an attachment, in bytes.
+	maxName = 255
+)
 
 // readEmail reads a message: its header and text, and the attachments as further parts.
 func (f *File) readEmail(ctx context.Context, body []byte, l Limits) error {
@@ -69,9 +75,10 @@ func headOf(h mail.Header) string {
 }
 
 type emailReader struct {
-	file   *File
-	limits Limits
-	left   int64
+	file     *File
+	limits   Limits
+	left     int64
+	nameless int
 }
 
 // read adds the parts of an entity.
@@ -82,7 +89,10 @@ func (r *emailReader) read(ctx context.Context, e *message.Entity, depth int) er
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	kind, params, _ := e.Header.ContentType()
+	if r.file.full() {
+		return nil
+	}
+	kind, params := mediaType(e.Header.ContentType())
 	if parts := e.MultipartReader(); parts != nil {
 		return r.readParts(ctx, parts, kind == "multipart/alternative", depth)
 	}
@@ -94,10 +104,10 @@ func (r *emailReader) read(ctx context.Context, e *message.Entity, depth int) er
 	if err != nil {
 		r.file.Notes = append(r.file.Notes, "a part of the message is incomplete: "+err.Error())
 	}
-	disposition, more, _ := e.Header.ContentDisposition()
-	name := path.Base(strings.ReplaceAll(more["filename"], `\`, "/"))
-	if more["filename"] == "" {
-		name = params["name"]
+	disposition, more := mediaType(e.Header.ContentDisposition())
+	name := cmp.Or(more["filename"], params["name"])
+	if name != "" {
+		name = path.Base(strings.ReplaceAll(name, `\`, "/"))
 	}
 	switch {
 	case kind == "message/rfc822":
@@ -118,14 +128,35 @@ func (r *emailReader) read(ctx context.Context, e *message.Entity, depth int) er
 		}
 	case disposition != "attachment" && (kind == "text/plain" || kind == "text/html" || kind == ""):
 		r.file.Parts = append(r.file.Parts, Part{ContentType: mime.FormatMediaType(cmp.Or(kind, "text/plain"), map[string]string{"charset": "utf-8"}), Body: body})
-	case name != "":
-		r.file.Parts = append(r.file.Parts, Part{Title: name, ContentType: kind, Body: body})
+	default:
+		if name == "" {
+			r.nameless++
+			name = fmt.Sprintf("attachment%d", r.nameless)
+		}
+		r.file.Parts = append(r.file.Parts, Part{Title: plaintext.Cut(name, maxName), ContentType: kind, Body: body})
 	}
 	return nil
 }
 
+// mediaType returns the value and the parameters of a header. Some programs forget the
+// quotes around names, which the library then does not split off.
+func mediaType(value string, params map[string]string, err error) (kind string, all map[string]string) {
+	if err == nil {
+		return value, params
+	}
+	kind, rest, _ := strings.Cut(value, ";")
+	all = map[string]string{}
+	for param := range strings.SplitSeq(rest, ";") {
+		key, text, _ := strings.Cut(param, "=")
+		if text, err := new(mime.WordDecoder).DecodeHeader(strings.Trim(strings.TrimSpace(text), `"`)); err == nil {
+			all[strings.ToLower(strings.TrimSpace(key))] = text
+		}
+	}
+	return strings.ToLower(strings.TrimSpace(kind)), all
+}
+
 // readParts reads the parts of a multipart entity. Of alternatives it keeps only the last
-// one that is text.
+// one that has text.
 func (r *emailReader) readParts(ctx context.Context, parts message.MultipartReader, alternative bool, depth int) error {
 	before := r.file.Parts
 	for {
@@ -147,8 +178,8 @@ func (r *emailReader) readParts(ctx context.Context, parts message.MultipartRead
 		if err := r.read(ctx, e, depth+1); err != nil {
 			return err
 		}
-		if alternative && (len(r.file.Parts) == len(before) || r.file.Parts[len(before)].Title != "") {
-			r.file.Parts = have
+		if alternative && !slices.ContainsFunc(r.file.Parts[len(before):], func(p Part) bool { return p.Title == "" }) {
+			r.file.Parts = have // it has no text
 		}
 	}
 }

@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"mime"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/x/plaintext"
 )
 
 // File is the content of a file.
@@ -29,6 +32,17 @@ type Metadata struct {
 	Language    string `json:"language,omitempty" doc:"language tag, such as en or pt-BR"`
 	Published   string `json:"published,omitempty" doc:"date of creation or sending"`
 	Modified    string `json:"modified,omitempty" doc:"date of the last change"`
+}
+
+// maxMember bounds each text of the metadata, in bytes.
+const maxMember = 2000
+
+// Cut returns the metadata with texts of a limited size.
+func (m Metadata) Cut() Metadata {
+	for _, text := range []*string{&m.Title, &m.Author, &m.Description, &m.Language, &m.Published, &m.Modified} {
+		*text = plaintext.Cut(*text, maxMember)
+	}
+	return m
 }
 
 // Part is a document, a slide, a sheet, a chapter, the text of a message or an attachment.
@@ -91,16 +105,17 @@ func Read(ctx context.Context, name string, body []byte, l Limits) (f *File, ok 
 
 // readArchive reads a file whose format is a ZIP archive; ok is false for other archives.
 func (f *File) readArchive(ctx context.Context, a *archive, body []byte, l Limits) (ok bool, err error) {
-	switch {
-	case a.has("word/document.xml"):
+	main := a.main()
+	switch dir, _, _ := strings.Cut(main, "/"); {
+	case dir == "word":
 		f.Format = "docx"
-		err = f.readDOCX(ctx, a)
-	case a.has("ppt/presentation.xml"):
+		err = f.readDOCX(ctx, a, main)
+	case dir == "ppt":
 		f.Format = "pptx"
-		err = f.readPPTX(ctx, a)
-	case a.has("xl/workbook.xml"):
+		err = f.readPPTX(ctx, a, main)
+	case dir == "xl":
 		f.Format = "xlsx"
-		err = f.readXLSX(ctx, body, l.Bytes)
+		err = f.readXLSX(ctx, a, main, body, l.Bytes)
 	case a.has("META-INF/container.xml"):
 		f.Format = "epub"
 		err = f.readEPUB(a)
@@ -108,9 +123,41 @@ func (f *File) readArchive(ctx context.Context, a *archive, body []byte, l Limit
 		return false, nil
 	}
 	if err == nil {
-		f.addImages(a, l)
+		f.addImages(ctx, a, l)
 	}
 	return true, err
+}
+
+// main returns the name of the main file of an Office file; "" for other archives.
+func (a *archive) main() string {
+	names := []string{"word/document.xml", "ppt/presentation.xml", "xl/workbook.xml"}
+	if links, err := a.relations(""); err == nil { // some programs number the file
+		names = append([]string{related(links, "officeDocument", "")}, names...)
+	}
+	for _, name := range names {
+		if a.has(name) {
+			return name
+		}
+	}
+	return ""
+}
+
+// maxParts bounds the slides, sheets, chapters or parts of a file.
+const maxParts = 10_000
+
+// full reports whether a file has too many parts, and notes it.
+func (f *File) full() bool {
+	if len(f.Parts) < maxParts {
+		return false
+	}
+	f.noteOnce("everything after the first " + strconv.Itoa(maxParts) + " parts was left out")
+	return true
+}
+
+func (f *File) noteOnce(note string) {
+	if !slices.Contains(f.Notes, note) {
+		f.Notes = append(f.Notes, note)
+	}
 }
 
 // imageType returns the media type of an image that models accept; "" for other files.
@@ -123,7 +170,7 @@ func imageType(name string) string {
 }
 
 // addImages adds the images of an archive in the order of their names.
-func (f *File) addImages(a *archive, l Limits) {
+func (f *File) addImages(ctx context.Context, a *archive, l Limits) {
 	names := a.names()
 	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }) // image2 before image10
 	for _, name := range names {
@@ -131,7 +178,18 @@ func (f *File) addImages(a *archive, l Limits) {
 		if kind == "" || strings.HasPrefix(name, "docProps/") || l.Images == 0 {
 			continue
 		}
+		if ctx.Err() != nil {
+			return
+		}
+		if len(f.Images) >= l.Images {
+			f.noteOnce(imagesLeftOut)
+			return
+		}
 		data, err := a.read(name)
+		if errors.Is(err, errTooLarge) {
+			f.noteOnce(imagesLeftOut)
+			return
+		}
 		if err != nil {
 			f.Notes = append(f.Notes, "image "+name+": "+err.Error())
 			continue
@@ -139,6 +197,8 @@ func (f *File) addImages(a *archive, l Limits) {
 		f.addImage(Image{name, kind, data}, l)
 	}
 }
+
+const imagesLeftOut = "images were left out: there are more than requested, or they are too large"
 
 func (f *File) addImage(i Image, l Limits) {
 	size := int64(len(i.Data))
@@ -148,10 +208,7 @@ func (f *File) addImage(i Image, l Limits) {
 	switch {
 	case l.Images == 0:
 	case len(f.Images) >= l.Images || size > l.ImageBytes:
-		const note = "images were left out: there are more than requested, or they are too large"
-		if !slices.Contains(f.Notes, note) {
-			f.Notes = append(f.Notes, note)
-		}
+		f.noteOnce(imagesLeftOut)
 	default:
 		f.Images = append(f.Images, i)
 	}

@@ -26,6 +26,8 @@ type markup struct {
 	paragraphs    []*paragraph // open, the innermost last: a text box is inside a paragraph
 	inRun, inText bool
 	footnotes     []string // ids in the order of their references
+	numbers       map[string]int
+	spans         []int // columns of the open cells
 }
 
 // paragraph is an open paragraph.
@@ -47,6 +49,8 @@ type form struct {
 const (
 	// maxMarkupDepth bounds the nesting of elements.
 	maxMarkupDepth = 500
+	// maxSpan is the maximum number of columns in a table of Word.
+	maxSpan = 63
 	// maxHeading is the last level of headings in HTML.
 	maxHeading = 6
 )
@@ -135,6 +139,11 @@ func (m *markup) start(t xml.StartElement) {
 		m.out.start("tr")
 	case "tc":
 		m.out.start("td")
+		m.spans = append(m.spans, 1)
+	case "gridSpan":
+		if n, err := strconv.Atoi(attribute(t, "val")); err == nil && len(m.spans) > 0 {
+			m.spans[len(m.spans)-1] = min(max(n, 1), maxSpan)
+		}
 	case "sp", "graphicFrame":
 		m.holder = ""
 	case "ph":
@@ -188,6 +197,8 @@ func (m *markup) inside(p *paragraph, t xml.StartElement) {
 		p.bold = isOn(value)
 	case "i":
 		p.slanted = isOn(value)
+	case "noBreakHyphen":
+		p.text.WriteString("-")
 	case "br", "cr":
 		p.text.WriteString("<br>")
 	case "tab":
@@ -199,8 +210,15 @@ func (m *markup) inside(p *paragraph, t xml.StartElement) {
 			p.link = r.Target
 		}
 	case "footnoteReference", "endnoteReference":
-		m.footnotes = append(m.footnotes, strings.TrimSuffix(t.Name.Local, "Reference")+attribute(t, "id"))
-		fmt.Fprintf(&p.text, " [%d]", len(m.footnotes))
+		id := strings.TrimSuffix(t.Name.Local, "Reference") + attribute(t, "id")
+		if m.numbers[id] == 0 {
+			if m.numbers == nil {
+				m.numbers = map[string]int{}
+			}
+			m.footnotes = append(m.footnotes, id)
+			m.numbers[id] = len(m.footnotes)
+		}
+		fmt.Fprintf(&p.text, " [%d]", m.numbers[id])
 	}
 }
 
@@ -236,6 +254,10 @@ func (m *markup) end(name string) {
 		m.out.end("tr")
 	case "tc":
 		m.out.end("td")
+		if last := len(m.spans) - 1; last >= 0 {
+			m.out.WriteString(strings.Repeat("<td></td>", m.spans[last]-1))
+			m.spans = m.spans[:last]
+		}
 	case "r", "fld":
 		m.inRun = false
 		if p != nil && m.slide {
@@ -286,7 +308,7 @@ type valued struct {
 }
 
 // readStyles reads the styles and numberings of a document, which need not exist.
-func readStyles(a *archive) (s styles, err error) {
+func readStyles(ctx context.Context, a *archive, links map[string]relation) (s styles, err error) {
 	var list struct {
 		Style []struct {
 			ID      string `xml:"styleId,attr"`
@@ -297,11 +319,15 @@ func readStyles(a *archive) (s styles, err error) {
 			Level   valued `xml:"pPr>numPr>ilvl"`
 		} `xml:"style"`
 	}
-	if err := a.decode("word/styles.xml", &list, true); err != nil {
+	if err := a.decode(related(links, "styles", "word/styles.xml"), &list, true); err != nil {
 		return s, err
 	}
 	s.forms = map[string]form{}
-	for range 10 { // a style can be based on one that is defined later
+	for changed, pass := true, 0; changed && pass < 10; pass++ { // a style can be based on one that is defined later
+		changed = false
+		if ctx.Err() != nil {
+			return s, ctx.Err()
+		}
 		for _, style := range list.Style {
 			f := s.forms[style.BasedOn.Val]
 			if n := headingOf(style.Outline.Val); n > 0 {
@@ -320,14 +346,16 @@ func readStyles(a *archive) (s styles, err error) {
 			if n := style.Name.Val; strings.HasPrefix(strings.ToLower(n), "list ") && f.level == 0 {
 				f.level = max(0, strings.IndexByte("0123456789", n[len(n)-1])-1)
 			}
-			s.forms[style.ID] = f
+			if s.forms[style.ID] != f {
+				s.forms[style.ID], changed = f, true
+			}
 		}
 	}
-	s.lists, err = readNumberings(a)
+	s.lists, err = readNumberings(a, links)
 	return s, err
 }
 
-func readNumberings(a *archive) (map[string]string, error) {
+func readNumberings(a *archive, links map[string]relation) (map[string]string, error) {
 	var list struct {
 		Abstract []struct {
 			ID     string `xml:"abstractNumId,attr"`
@@ -341,7 +369,7 @@ func readNumberings(a *archive) (map[string]string, error) {
 			Abstract valued `xml:"abstractNumId"`
 		} `xml:"num"`
 	}
-	if err := a.decode("word/numbering.xml", &list, true); err != nil {
+	if err := a.decode(related(links, "numbering", "word/numbering.xml"), &list, true); err != nil {
 		return nil, err
 	}
 	kinds, lists := map[string]string{}, map[string]string{}

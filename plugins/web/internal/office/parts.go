@@ -1,6 +1,7 @@
 package office
 
 import (
+	"bytes"
 	"context"
 	"encoding/xml"
 	"fmt"
@@ -12,15 +13,14 @@ import (
 )
 
 // readDOCX reads the text of a document, with its footnotes and endnotes at the end.
-func (f *File) readDOCX(ctx context.Context, a *archive) error {
+func (f *File) readDOCX(ctx context.Context, a *archive, name string) error {
 	f.readProperties(a)
-	const name = "word/document.xml"
 	links, err := a.relations(name)
 	if err != nil {
 		return err
 	}
 	m := &markup{links: links}
-	if m.styles, err = readStyles(a); err != nil {
+	if m.styles, err = readStyles(ctx, a, links); err != nil {
 		return err
 	}
 	data, err := a.read(name)
@@ -47,7 +47,7 @@ func (m *markup) addFootnotes(ctx context.Context, a *archive) error {
 				Inner []byte `xml:",innerxml"`
 			} `xml:",any"`
 		}
-		if err := a.decode("word/"+kind+"s.xml", &list, true); err != nil {
+		if err := a.decode(related(m.links, kind+"s", "word/"+kind+"s.xml"), &list, true); err != nil {
 			return err
 		}
 		for _, n := range list.Note {
@@ -67,9 +67,8 @@ func (m *markup) addFootnotes(ctx context.Context, a *archive) error {
 }
 
 // readPPTX reads the slides of a presentation in their order, with the speaker's notes.
-func (f *File) readPPTX(ctx context.Context, a *archive) error {
+func (f *File) readPPTX(ctx context.Context, a *archive, name string) error {
 	f.readProperties(a)
-	const name = "ppt/presentation.xml"
 	var p struct {
 		Slides []struct {
 			Attr []xml.Attr `xml:",any,attr"`
@@ -83,6 +82,9 @@ func (f *File) readPPTX(ctx context.Context, a *archive) error {
 		return err
 	}
 	for i, slide := range p.Slides {
+		if f.full() {
+			break
+		}
 		target := ""
 		for _, attr := range slide.Attr {
 			if attr.Name.Space != "" && attr.Name.Local == "id" {
@@ -127,12 +129,41 @@ func readSlide(ctx context.Context, a *archive, name string) (string, error) {
 	return m.out.String(), nil
 }
 
-// maxCells bounds the cells of a workbook, including empty cells before others.
-const maxCells = 300_000
+const (
+	// maxCells bounds the cells and rows of a workbook, including empty cells before others.
+	maxCells = 300_000
+	// maxTexts bounds the file with the texts of all cells.
+	maxTexts = 64 << 20
+	// maxInMemory is the size above which the library unpacks sheets and texts to
+	// temporary files, because they would take up to 70 times as much memory.
+	maxInMemory = 4 << 20
+)
+
+// checkXLSX checks the sizes of the files that the library decodes as a whole. The archive
+// ensures that they are not larger than they say.
+func (a *archive) checkXLSX(main string) error {
+	for name, f := range a.files {
+		limit := uint64(maxXML)
+		switch lower := strings.ToLower(strings.ReplaceAll(name, `\`, "/")); {
+		case lower == "xl/sharedstrings.xml":
+			limit = maxTexts
+		case name == main, lower == "[content_types].xml", lower == "xl/styles.xml", strings.HasPrefix(lower, "docprops/"), strings.HasPrefix(lower, "xl/theme/"), path.Ext(lower) == ".rels":
+		default:
+			continue
+		}
+		if f.UncompressedSize64 > limit {
+			return fmt.Errorf("%s: %w", name, errTooLarge)
+		}
+	}
+	return nil
+}
 
 // readXLSX reads the sheets of a workbook as tables, with values as they are displayed.
-func (f *File) readXLSX(ctx context.Context, body []byte, limit int64) error {
-	book, err := excelize.OpenReader(strings.NewReader(string(body)), excelize.Options{UnzipSizeLimit: limit, UnzipXMLSizeLimit: limit})
+func (f *File) readXLSX(ctx context.Context, a *archive, main string, body []byte, limit int64) error {
+	if err := a.checkXLSX(main); err != nil {
+		return err
+	}
+	book, err := excelize.OpenReader(bytes.NewReader(body), excelize.Options{UnzipSizeLimit: limit, UnzipXMLSizeLimit: min(limit, maxInMemory)})
 	if err != nil {
 		return err
 	}
@@ -142,6 +173,9 @@ func (f *File) readXLSX(ctx context.Context, body []byte, limit int64) error {
 	}
 	left := maxCells
 	for _, sheet := range book.GetSheetList() {
+		if f.full() {
+			break
+		}
 		table, err := f.readSheet(ctx, book, sheet, &left)
 		if err != nil {
 			return fmt.Errorf("sheet %s: %w", sheet, err)
@@ -174,8 +208,8 @@ func (f *File) readSheet(ctx context.Context, book *excelize.File, sheet string,
 		if strings.TrimSpace(strings.Join(cells, "")) == "" {
 			continue
 		}
-		if *left -= len(cells); *left < 0 {
-			f.Notes = append(f.Notes, fmt.Sprintf("the sheet %s was cut off: more than %d cells", sheet, maxCells))
+		if *left -= len(cells) + 1; *left < 0 {
+			f.Notes = append(f.Notes, fmt.Sprintf("the sheet %s was cut off: more than %d cells and rows", sheet, maxCells))
 			break
 		}
 		w.start("tr")
