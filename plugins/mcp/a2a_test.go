@@ -203,7 +203,8 @@ func TestAgentFails(t *testing.T) {
 
 func TestAgentTakesTooLong(t *testing.T) {
 	t.Parallel()
-	a := newAgent(t, cardNew, `{"result": {"task": {"id": "t1", "status": {"state": "TASK_STATE_WORKING"}}}}`)
+	const working = `{"result": {"task": {"id": "t1", "status": {"state": "TASK_STATE_WORKING"}}}}`
+	a := newAgent(t, cardNew, working, working, working) // a slow machine asks more than once
 	c := open(t, map[string]any{"a2a": map[string]any{"agents": map[string]any{
 		"a": map[string]any{"url": a.url, "token": "t0ken", "headers": map[string]any{"X-Team": "edge"}, "timeout_seconds": json.Number("0.1")},
 	}}})

@@ -209,7 +209,9 @@ func join(base, path string, query url.Values) (string, error) {
 	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
 		return "", tea.Errorf(tea.ValidationError, "api_base must begin with http://, https:// or unix:/ and name a host or a socket")
 	}
-	u = u.JoinPath(path)
+	if path != "" { // JoinPath would remove a slash at the end
+		u = u.JoinPath(path)
+	}
 	if len(query) > 0 {
 		all := u.Query()
 		maps.Copy(all, query)

@@ -12,7 +12,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	tea "github.com/the-edge-agent/tea/sdk"
@@ -47,13 +47,17 @@ type agent struct {
 	server  *httpapi.Server
 	timeout time.Duration
 
-	mu       sync.Mutex
-	endpoint *endpoint // from the card; nil before the first request
+	connecting chan struct{} // has an element while the card is read
+	endpoint   atomic.Pointer[endpoint]
 }
 
 const (
-	maxAnswer     = 8 << 20
-	maxRetries    = 3
+	maxAnswer  = 8 << 20
+	maxRetries = 3
+	// maxPollRetries is for an agent or a network that is away for some minutes.
+	maxPollRetries = 12
+	// maxMessage bounds the texts of an agent in errors and progress, in bytes.
+	maxMessage    = 2000
 	maxRetryAfter = 30 * time.Second
 	cardPath      = "/.well-known/agent-card.json"
 	binding       = "JSONRPC"
@@ -89,7 +93,7 @@ func Open(s Settings) (*Agents, error) {
 			slog.Warn("credentials are sent without encryption: the address of the agent " + name + " begins with http://")
 		}
 		a.agents[name] = &agent{
-			name: name, config: config, timeout: time.Duration(cmp.Or(config.TimeoutSeconds, defaultTimeout) * float64(time.Second)),
+			name: name, config: config, connecting: make(chan struct{}, 1), timeout: time.Duration(cmp.Or(config.TimeoutSeconds, defaultTimeout) * float64(time.Second)),
 			server: &httpapi.Server{
 				HTTP: client, Base: strings.TrimSuffix(config.URL, "/"), Header: header, Secrets: secrets,
 				MaxRetries: maxRetries, MaxRetryAfter: maxRetryAfter, MaxAnswer: maxAnswer,
@@ -178,15 +182,20 @@ func (a *agent) explain(err error) error {
 // endpoint is an address of an agent and its version of the protocol.
 type endpoint struct {
 	server *httpapi.Server
-	old    bool // 0.3 instead of 1.0
+	polled *httpapi.Server // for questions about a task
+	old    bool            // 0.3 instead of 1.0
 }
 
 // connect returns the endpoint that the card names.
 func (a *agent) connect(ctx context.Context) (*endpoint, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.endpoint != nil {
-		return a.endpoint, nil
+	select {
+	case a.connecting <- struct{}{}:
+		defer func() { <-a.connecting }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	if e := a.endpoint.Load(); e != nil {
+		return e, nil
 	}
 	raw, err := a.card(ctx)
 	if err != nil {
@@ -213,11 +222,24 @@ func (a *agent) connect(ctx context.Context) (*endpoint, error) {
 		return nil, a.errorf(tea.DependencyMissing, "the card offers no JSON-RPC, the only transport that tea uses")
 	}
 	u, err := url.Parse(address)
-	if base, _ := url.Parse(a.config.URL); err != nil || u.Host != base.Host || u.Scheme != base.Scheme {
+	base, _ := url.Parse(a.config.URL)
+	if err != nil || host(u) != host(base) || u.Scheme != base.Scheme {
 		return nil, a.errorf(tea.PermissionDenied, "its card says that it is at %s, another server than settings.a2a.agents.%s.url; correct url, or start the agent with its public address", address, a.name)
 	}
+	u.User = base.User
 	server := *a.server
-	server.Base, e.server = address, &server
-	a.endpoint = &e
-	return a.endpoint, nil
+	server.Base, e.server = u.String(), &server
+	polled := server
+	polled.MaxRetries, e.polled = maxPollRetries, &polled
+	a.endpoint.Store(&e)
+	return &e, nil
+}
+
+// host returns the host and the port of an address.
+func host(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	return strings.ToLower(u.Hostname()) + ":" + port
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 	"github.com/the-edge-agent/tea/sdk/x/backoff"
 	"github.com/the-edge-agent/tea/sdk/x/httpapi"
+	"github.com/the-edge-agent/tea/sdk/x/plaintext"
 )
 
 // SendParams are the parameters of a2a.send.
@@ -55,15 +56,22 @@ func (a *Agents) Send(ctx context.Context, req *tea.Request, p SendParams) (*Tas
 	reported := ""
 	for attempt := 1; err == nil && t.running(); attempt++ {
 		if text := t.text(); text != "" && text != reported {
-			req.Host.Progress(ctx, 0, text)
+			req.Host.Progress(ctx, 0, plaintext.Cut(text, maxMessage))
 			reported = text
 		}
 		if err := backoff.Sleep(ctx, polls.Wait(attempt)); err != nil {
-			return nil, agent.errorf(tea.AsError(err).Type, "the task %s is %s: %w", t.ID, t.state(), err)
+			failed := agent.errorf(tea.AsError(err).Type, "the task %s is %s: %w", t.ID, t.state(), err)
+			failed.Details = map[string]any{"task_id": t.ID, "state": t.state()}
+			return nil, failed
 		}
-		t, err = agent.call(ctx, e, e.get(), map[string]any{"id": t.ID})
+		id := t.ID
+		t, err = agent.call(ctx, e, e.get(), map[string]any{"id": id})
+		if err == nil && t.ID != id {
+			err = agent.errorf(tea.ConnectionError, "the answer to %s is not the task %s", e.get(), id)
+		}
 	}
 	if err != nil {
+		agent.endpoint.Store(nil) // the agent may have another address or version now
 		return nil, err
 	}
 	return agent.result(t)
@@ -193,11 +201,14 @@ func (a *agent) result(d *document) (*Task, error) {
 			artifact, wrong := decode(raw)
 			t.Artifacts, err = append(t.Artifacts, artifact), cmp.Or(err, wrong)
 		}
-		return t, err
+		if err != nil {
+			return nil, a.errorf(tea.ConnectionError, "the result of the task %s cannot be read: %w", d.ID, err)
+		}
+		return t, nil
 	case "auth-required":
 		kind = tea.PermissionDenied
 	}
-	text := d.text()
+	text := plaintext.Cut(d.text(), maxMessage)
 	if text == "" {
 		text = "no reason was given"
 	}
@@ -220,7 +231,11 @@ func (a *agent) call(ctx context.Context, e *endpoint, method string, params map
 	request := httpapi.Request{
 		Header: http.Header{"A2A-Version": {e.method("1.0", "0.3")}}, Body: body, Unsafe: method == e.send(),
 	}
-	err := e.server.Do(ctx, request, func(r httpapi.Reply) error { return r.Decode(&reply, "an answer of JSON-RPC") })
+	server := e.server
+	if method == e.get() {
+		server = e.polled
+	}
+	err := server.Do(ctx, request, func(r httpapi.Reply) error { return r.Decode(&reply, "an answer of JSON-RPC") })
 	if err != nil {
 		return nil, a.explain(err)
 	}
@@ -232,7 +247,7 @@ func (a *agent) call(ctx context.Context, e *endpoint, method string, params map
 		case codeInvalidParams:
 			kind = tea.ValidationError
 		}
-		return nil, a.errorf(kind, "%s (error %d of %s)", reply.Error.Message, reply.Error.Code, method)
+		return nil, a.errorf(kind, "%s (error %d of %s)", plaintext.Cut(reply.Error.Message, maxMessage), reply.Error.Code, method)
 	}
 	// Version 1.0 wraps the result of SendMessage by its kind.
 	var wrapped struct{ Task, Message *document }
