@@ -216,6 +216,7 @@ func TestEachOperationIsDescribed(t *testing.T) {
 		"hook.yaml": "nodes: [{name: n, run: 'return {answer = \"yes\"}'}]\nserve: {triggers: [{webhook: in, signature: none}, {name: hourly, every: 1h}]}\n",
 		"bad.yaml":  "nodes: 7\n",
 		"fail.yaml": "nodes: [{name: n, run: 'error(\"broken\")'}]\n",
+		"note.yaml": "nodes: [{name: n, uses: file.write, with: {path: note.txt, content: hot}, output: {}}]\n",
 	}), startPushService(t)
 	push.trusted(project)
 	s := project.serveAdmin("--allow-private-push")
@@ -247,6 +248,11 @@ func TestEachOperationIsDescribed(t *testing.T) {
 	do(200, "GET", "/v1/runs/"+failed, "")
 	do(202, "POST", "/v1/runs/"+failed+"/retry", "")
 	do(200, "GET", "/v1/runs/"+id+"/compare?with="+fork, "")
+	noted := do(200, "POST", "/v1/workflows/note/runs?wait=600", "{}").body["id"].(string)
+	do(200, "GET", "/v1/runs/"+noted+"/files", "")
+	do(200, "GET", "/v1/runs/"+noted+"/files/content?file=note.txt", "")
+	do(404, "POST", "/v1/workflows/note/memory/ltm.list", "{}") // without the plugin
+	do(404, "POST", "/v1/workflows/note/memory/ltm.delete", `{"key": "a"}`)
 	both := fmt.Sprintf(`{"ids": [%q, %q]}`, fork, failed)
 	for _, action := range []string{"cancel", "retry", "delete"} {
 		do(200, "POST", "/v1/runs/"+action, both)
