@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -204,10 +205,13 @@ func TestAgentFails(t *testing.T) {
 func TestAgentTakesTooLong(t *testing.T) {
 	t.Parallel()
 	const working = `{"result": {"task": {"id": "t1", "status": {"state": "TASK_STATE_WORKING"}}}}`
-	a := newAgent(t, cardNew, working, working, working) // a slow machine asks more than once
+	a := newAgent(t, cardNew, slices.Repeat([]string{working}, 20)...)
 	c := open(t, map[string]any{"a2a": map[string]any{"agents": map[string]any{
-		"a": map[string]any{"url": a.url, "token": "t0ken", "headers": map[string]any{"X-Team": "edge"}, "timeout_seconds": json.Number("0.1")},
+		"a": map[string]any{"url": a.url, "token": "t0ken", "headers": map[string]any{"X-Team": "edge"}, "timeout_seconds": json.Number("1")},
 	}}})
 	_, err := c.send(t, map[string]any{"text": "go"})
 	refused(t, err, tea.Timeout, "agent a: the task t1 is working")
+	if id := tea.AsError(err).Details["task_id"]; id != "t1" {
+		t.Errorf("details: %v", tea.AsError(err).Details)
+	}
 }

@@ -153,10 +153,10 @@ func TestHostileAgent(t *testing.T) {
 	long := strings.Repeat("x", 1<<20)
 	working := `{"result": {"task": {"id": "t1", "status": {"state": "TASK_STATE_WORKING", "message": {"parts": [{"text": "` + long + `"}]}}}}}`
 	for name, replies := range map[string][]string{
-		"agent a: the task t1 is failed: xxx":               {strings.ReplaceAll(working, "WORKING", "FAILED")},
-		"agent a: xxx":                                      {`{"error": {"code": -32603, "message": "` + long + `"}}`},
-		"agent a: the answer to GetTask is not the task t1": {working, `{"result": {"id": "t2", "status": {"state": "TASK_STATE_COMPLETED"}}}`},
-		"agent a: the result of the task t1 cannot be read": {`{"result": {"id": "t1", "status": {"state": "TASK_STATE_COMPLETED"}, "artifacts": [1e999]}}`},
+		"agent a: the task t1 is failed: xxx": {strings.ReplaceAll(working, "WORKING", "FAILED")},
+		"agent a: xxx":                        {`{"error": {"code": -32603, "message": "` + long + `"}}`},
+		"agent a: the task t1 is working: the answer to GetTask is not this task": {working, `{"result": {"id": "t2", "status": {"state": "TASK_STATE_COMPLETED"}}}`},
+		"agent a: the result of the task t1 cannot be read":                       {`{"result": {"id": "t1", "status": {"state": "TASK_STATE_COMPLETED"}, "artifacts": [1e999]}}`},
 	} {
 		c := newAgent(t, cardNew, replies...).open(t)
 		_, err := c.send(t, map[string]any{"text": "go"})

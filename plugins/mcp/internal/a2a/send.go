@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 
@@ -60,14 +62,16 @@ func (a *Agents) Send(ctx context.Context, req *tea.Request, p SendParams) (*Tas
 			reported = text
 		}
 		if err := backoff.Sleep(ctx, polls.Wait(attempt)); err != nil {
-			failed := agent.errorf(tea.AsError(err).Type, "the task %s is %s: %w", t.ID, t.state(), err)
-			failed.Details = map[string]any{"task_id": t.ID, "state": t.state()}
-			return nil, failed
+			return nil, agent.unfinished(t, err)
 		}
-		id := t.ID
-		t, err = agent.call(ctx, e, e.get(), map[string]any{"id": id})
-		if err == nil && t.ID != id {
-			err = agent.errorf(tea.ConnectionError, "the answer to %s is not the task %s", e.get(), id)
+		next, failed := agent.call(ctx, e, e.get(), map[string]any{"id": t.ID})
+		if failed == nil && next.ID != t.ID {
+			failed = agent.errorf(tea.ConnectionError, "the answer to %s is not this task", e.get())
+		}
+		if err = failed; err != nil {
+			err = agent.unfinished(t, failed)
+		} else {
+			t = next
 		}
 	}
 	if err != nil {
@@ -75,6 +79,19 @@ func (a *Agents) Send(ctx context.Context, req *tea.Request, p SendParams) (*Tas
 		return nil, err
 	}
 	return agent.result(t)
+}
+
+// unfinished adds the task to an error that ends the wait for it.
+func (a *agent) unfinished(t *document, err error) *tea.Error {
+	e := *tea.AsError(err)
+	prefix := "agent " + a.name + ": "
+	e.Message, e.Source = fmt.Sprintf("%sthe task %s is %s: %s", prefix, t.ID, t.state(), strings.TrimPrefix(e.Message, prefix)), a.name
+	e.Details = maps.Clone(e.Details)
+	if e.Details == nil {
+		e.Details = map[string]any{}
+	}
+	e.Details["task_id"], e.Details["state"] = t.ID, t.state()
+	return &e
 }
 
 func (e *endpoint) send() string { return e.method("SendMessage", "message/send") }
