@@ -94,6 +94,9 @@ func (s *session) load(ctx context.Context) ([]chat.Message, error) {
 	if err != nil {
 		return nil, tea.Errorf(tea.ValidationError, "the entry %s is not a session of an agent: %w", s.key, err)
 	}
+	for i, m := range kept.Messages {
+		kept.Messages[i] = m.Bare() // another model can have written them
+	}
 	return kept.Messages, nil
 }
 

@@ -2,6 +2,8 @@ package llm_test
 
 import (
 	"context"
+	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -75,7 +77,18 @@ func TestAgentContinuesItsSession(t *testing.T) {
 	if diff := cmp.Diff(members{"agents/clerk/sessions/s 1": members{"messages": want}}, entries); diff != "" {
 		t.Errorf("memory (-want +got):\n%s", diff)
 	}
-	_, _, err := runAgent(t, remembering(entries), agents, members{"agent": "clerk", "session": "s 1", "messages": []any{message("user", "x")}}, says("ok"))
+	// What only another model understands is not sent: the agent may have a new one, or have
+	// handed the conversation off.
+	foreign := members{"role": "assistant", "content": "two!", "reasoning_content": "hm", "tool_calls": []any{members{"id": "c1", "type": "function", "signature": "x", "function": members{"name": "a", "arguments": "{}"}}}}
+	entries["agents/clerk/sessions/s 2"] = members{"messages": []any{message("user", "two"), foreign, members{"role": "tool", "tool_call_id": "c1", "content": "ok"}}}
+	_, s, err := runAgent(t, remembering(entries), agents, members{"agent": "clerk", "session": "s 2", "prompt": "x"}, says("ok"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if raw, err := json.Marshal(s.seen[0]); err != nil || strings.Contains(string(raw), "reasoning_content") || strings.Contains(string(raw), "signature") || !strings.Contains(string(raw), "two!") {
+		t.Errorf("request: %s %v", raw, err)
+	}
+	_, _, err = runAgent(t, remembering(entries), agents, members{"agent": "clerk", "session": "s 1", "messages": []any{message("user", "x")}}, says("ok"))
 	if err == nil || err.Type != tea.ValidationError || err.Message != "use either session or messages" {
 		t.Errorf("messages and session: %v", err)
 	}
