@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/base64"
 	"net/http"
 	"net/url"
 	"os"
@@ -75,6 +76,24 @@ func TestFilesOfARun(t *testing.T) {
 		if got := p.tea(nil, args...); !strings.Contains(got.out, "log.txt (3 bytes, written by lua)") {
 			t.Errorf("%v: %+v", args, got)
 		}
+	}
+}
+
+// A report has no file with secrets, also if a later call has appended to it, or has used
+// another name.
+func TestReportOmitsFilesToWhichSecretsWereWrittenBefore(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, map[string]string{"wrote.yaml": `
+nodes:
+  - {name: a, uses: file.write, with: {path: a.txt, content: "it is {{ secrets.key }}"}}
+  - {name: b, uses: file.append, with: {path: a.txt, content: more}}
+  - {name: c, uses: file.append, with: {path: ./a.txt, content: and more}}
+`})
+	s := p.serve("--secrets", `{"key": "hidden-key"}`)
+	id := s.run("wrote", "{}")["id"].(string)
+	text, err := os.ReadFile(strings.TrimPrefix(p.report(id), "file://"))
+	if err != nil || strings.Contains(string(text), "hidden-key") || strings.Contains(string(text), base64.StdEncoding.EncodeToString([]byte("it is hidden-key"))[:16]) || !strings.Contains(string(text), "The file has secrets") {
+		t.Errorf("report: %v %.3000s", err, text)
 	}
 }
 

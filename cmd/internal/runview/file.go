@@ -2,6 +2,9 @@ package runview
 
 import (
 	"bytes"
+	"io/fs"
+	"os"
+	"path"
 	"slices"
 	"time"
 
@@ -23,7 +26,8 @@ type File struct {
 	WrittenAt time.Time `json:"written_at"`
 	// Written is the number of bytes that the last call wrote.
 	Written int64 `json:"written,omitempty"`
-	// Secrets reports whether the parameters of the call contained secrets.
+	// Secrets reports whether the parameters of a call that wrote the file contained
+	// secrets. A later call can have appended to it.
 	Secrets bool `json:"secrets,omitempty"`
 	// Size is the current size. It is nil if the file cannot be read; Note has the reason.
 	Size *int64 `json:"size,omitempty"`
@@ -34,6 +38,7 @@ type File struct {
 // events calls a function with each event of the run.
 func Files(events func(fn func(line []byte) error) error) ([]File, error) {
 	list := []File{}
+	secrets := map[string]bool{}
 	err := events(func(line []byte) error {
 		if !bytes.Contains(line, []byte(`"event":"file"`)) { // avoid decoding other events
 			return nil
@@ -44,6 +49,9 @@ func Files(events func(fn func(line []byte) error) error) ([]File, error) {
 		}
 		f := File{File: e.Text("file"), Path: e.Path, Call: e.Text("call"), Secrets: e.Field("secrets") == true, WrittenAt: e.Time.UTC()}
 		f.Written, _ = e.Field("bytes").(int64)
+		if name := path.Clean(f.File); f.Secrets || secrets[name] {
+			f.Secrets, secrets[name] = true, true
+		}
 		list = slices.DeleteFunc(list, func(old File) bool { return old.File == f.File })
 		list = append(list, f)
 		list = list[max(0, len(list)-maxFiles):]
@@ -52,8 +60,14 @@ func Files(events func(fn func(line []byte) error) error) ([]File, error) {
 	return list, err
 }
 
-// Inspect sets the sizes and notes of files.
+// Inspect sets the sizes and notes of files. A file with two names has secrets under both.
 func Inspect(root *host.FileRoot, list []File) {
+	var secrets []fs.FileInfo
+	for _, f := range list {
+		if info, err := root.Stat(f.File); err == nil && f.Secrets {
+			secrets = append(secrets, info)
+		}
+	}
 	for i := range list {
 		f := &list[i]
 		info, err := root.Stat(f.File)
@@ -66,6 +80,7 @@ func Inspect(root *host.FileRoot, list []File) {
 			f.Note = "It is not a regular file any more."
 		default:
 			f.Size = new(info.Size())
+			f.Secrets = f.Secrets || slices.ContainsFunc(secrets, func(other fs.FileInfo) bool { return os.SameFile(info, other) })
 			if info.ModTime().After(f.WrittenAt.Add(time.Second)) { // file systems round times
 				f.Note = "The file was changed after the run had written it."
 			}
