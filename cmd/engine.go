@@ -47,6 +47,8 @@ type EngineRun struct {
 	checkpoints.Entry
 	checkpoints.Failure
 	Pending []flow.Interrupt
+	// State is the last state of a run that has ended or waits, with masked secrets.
+	State map[string]any
 	// Notes are messages for the user, such as why the run waits.
 	Notes []string
 	// Silent reports whether no worker answers for the run, so that its workflow and

@@ -75,6 +75,12 @@ func (s *engineRuns) show(id string) (*runView, error) {
 	view := s.a.view(run, &runFlags{EngineFlags: s.flags})
 	view.load = s.a.loadEngineRun(s.flags, id)
 	view.events = func(fn func(line []byte) error) error { return s.events(id, 0, false, fn) }
+	if r.State != nil {
+		view.state = func(*host.Workflow) (map[string]any, error) {
+			state, _ := s.mask.Value(r.State).(map[string]any)
+			return state, nil
+		}
+	}
 	if r.Silent { // each question would wait
 		silent := errors.New(strings.Join(r.Notes, "; "))
 		view.load = func(*host.Host, map[string]any) (*host.Workflow, error) { return nil, silent }

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"os"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -73,12 +74,13 @@ func (d *description) resolve(v any) any {
 // find returns the operation of a request, which need not exist.
 func (d *description) find(method, path string) (operation map[string]any, place string) {
 	paths, parts := at(d.doc, "paths").(map[string]any), strings.Split(path, "/")
-	templates := []string{path} // one without parameters comes before one with
+	var templates []string
 	for template := range paths {
 		if want := strings.Split(template, "/"); len(want) == len(parts) && matches(want, parts) {
 			templates = append(templates, template)
 		}
 	}
+	slices.SortFunc(templates, func(a, b string) int { return strings.Count(a, "{") - strings.Count(b, "{") })
 	for _, template := range templates {
 		if methods := paths[template]; methods != nil {
 			op, _ := at(methods, strings.ToLower(method)).(map[string]any)

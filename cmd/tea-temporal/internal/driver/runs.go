@@ -19,6 +19,7 @@ import (
 	"github.com/the-edge-agent/tea/host"
 	"github.com/the-edge-agent/tea/host/checkpoints"
 	"github.com/the-edge-agent/tea/host/flow"
+	"github.com/the-edge-agent/tea/sdk/value"
 	"github.com/the-edge-agent/tea/sdk/x/backoff"
 )
 
@@ -155,6 +156,13 @@ func (Engine) Show(ctx context.Context, f teacmd.EngineFlags, run string) (out t
 		if o.Error.Node != nil {
 			out.Node = o.Error.Node.Path
 		}
+	}
+	if len(o.State) > 0 {
+		state, err := value.Decode(o.State)
+		if err != nil {
+			return out, err
+		}
+		out.State, _ = state.(map[string]any)
 	}
 	return out, nil
 }
