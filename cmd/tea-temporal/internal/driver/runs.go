@@ -142,10 +142,15 @@ func (Engine) Show(ctx context.Context, f teacmd.EngineFlags, run string) (out t
 		out.UpdatedAt = p.UpdatedAt
 	}
 	out.Node = cmp.Or(out.Node, p.Node)
-	o := p.Outcome
-	if o == nil {
+	if p.Outcome == nil {
 		return out, nil
 	}
+	err = p.Outcome.describe(&out)
+	return out, err
+}
+
+// describe adds the outcome to the description of a run.
+func (o *outcome) describe(out *teacmd.EngineRun) error {
 	out.Status, out.Pending, out.Failures, out.Failure.FailedBranches = o.Status, o.Pending, o.Failures, o.FailedBranches
 	// The server may lack the search attributes.
 	if len(o.Pending) > 0 {
@@ -157,14 +162,12 @@ func (Engine) Show(ctx context.Context, f teacmd.EngineFlags, run string) (out t
 			out.Node = o.Error.Node.Path
 		}
 	}
-	if len(o.State) > 0 {
-		state, err := value.Decode(o.State)
-		if err != nil {
-			return out, err
-		}
-		out.State, _ = state.(map[string]any)
+	if len(o.State) == 0 {
+		return nil
 	}
-	return out, nil
+	state, err := value.Decode(o.State)
+	out.State, _ = state.(map[string]any)
+	return err
 }
 
 // Events calls fn with the events of a run after a number. With follow it continues
